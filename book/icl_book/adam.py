@@ -19,16 +19,21 @@ def minimize(
 ) -> tuple[list[Tensor], Tensor]:
     """Minimize the sum of an objective's values with the step sizes ``learning_rate * (1 - step / steps)``.
 
-    Adam works entry by entry, so problems that are stacked in the variables do not affect each other. The
-    objective maps ``(step, *variables)`` to values of any shape, one for each stacked problem. It is called
-    with ``step = 0, ..., steps - 1``, so that a random objective can draw other numbers at each step. The
-    tensors of ``start`` stay as they are.
+    Adam works entry by entry, so independent problems can be stacked in the variables.
+
+    Args:
+        objective: A function of ``(step, *variables)``, with ``step = 0, ..., steps - 1``, so that a random
+            objective can draw new numbers at each step. It returns a tensor with one value for each problem.
+        start: The variables at the start. These tensors are not changed.
+        steps: Number of steps.
+        learning_rate: Step size of the first step.
 
     Returns:
-        The variables after the last step, and the values before each step, ``(steps, *values)``.
+        The variables after the last step. The values of the objective before each step, with the steps along
+        the first axis.
 
     Raises:
-        ValueError: If an argument is out of range, or if a value of the objective is not a finite tensor.
+        ValueError: If an argument is out of range, or if the objective returns anything but a finite tensor.
     """
     if not callable(objective):
         raise ValueError(f"objective={shown(objective)}: must be a function")

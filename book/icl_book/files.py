@@ -14,8 +14,9 @@ from pathlib import Path
 def atomic_path(path: Path | str) -> Iterator[Path]:
     """Yield a temporary path beside ``path``, which replaces it at the end unless the body raises.
 
-    A link stays, and what it leads to is replaced; a file keeps its mode. The temporary name is random and
-    not the number of the process, which another container or machine that shares the folder may have, too.
+    If ``path`` is a symbolic link, the file to which it leads is replaced. A file that is replaced keeps its
+    mode. The temporary name is random. It does not have the number of the process, because another machine
+    that shares the folder may have a process of the same number.
     """
     path = Path(os.path.realpath(path))
     part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")

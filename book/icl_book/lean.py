@@ -1,7 +1,7 @@
-"""Run a program without the cleaning up that only a longer life would need.
+"""Run a program without searching for garbage often, and without freeing its memory at the end.
 
-The libraries, pages and figures of a chapter or of the book are millions of small objects that are needed to
-the end. By default Python searches them for garbage again and again, and in the end frees them one by one.
+The libraries, pages and figures of a chapter or of the book are millions of small objects, which are needed
+to the end. By default Python searches them for garbage again and again, and in the end frees them one by one.
 """
 
 from __future__ import annotations
@@ -15,29 +15,26 @@ from contextlib import contextmanager, suppress
 
 
 def begin() -> None:
-    """Search for garbage rarely, and skip the import of an unused grammar.
-
-    Building jsonschema's grammar of addresses would take a second.
-    """
-    # The first number is how many new objects start a search. Python's own is far smaller.
+    """Search for garbage rarely, and skip a grammar of jsonschema that takes a second to build."""
+    # The first number is how many new objects start a search. Python's own number is far smaller.
     gc.set_threshold(50_000, 50, 20)
-    # The import of a module that is None fails, and jsonschema then does without it.
+    # Importing a name whose entry is None fails. Jsonschema then does without the grammar.
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 
 @contextmanager
 def program() -> Iterator[None]:
-    """Do `begin`, and end the process after the block as it would end, but free nothing.
+    """Call `begin`, run the block, and end the process without freeing its memory.
 
-    Threads are waited for, functions of `atexit` that are registered from now on are called, and the exit
-    status is that of the block.
+    Otherwise the process ends as usual: it waits for threads, calls the functions of `atexit` that were
+    registered in the block, and has the exit status of the block.
     """
     begin()
     # An uncaught exception leaves this status.
     status = 1
 
     def leave() -> None:
-        # What cannot be written, to a closed pipe for example, is lost.
+        # Text that cannot be written, for example because a pipe is closed, is lost.
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):
                 stream.flush()
@@ -49,6 +46,7 @@ def program() -> Iterator[None]:
         yield
         status = 0
     except SystemExit as end:
-        said = 0 if end.code is None else end.code
-        status = said if isinstance(said, int) else 1
+        # As in Python, None is success, and a message is failure.
+        code = 0 if end.code is None else end.code
+        status = code if isinstance(code, int) else 1
         raise

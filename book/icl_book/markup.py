@@ -42,10 +42,10 @@ def format_number(value: float | str, digits: str = ".5g") -> str:
 
 
 def format_interval(ends: Sequence[float | str], digits: int = 5) -> str:
-    """Format an interval in plain text, e.g. ``[0.98, 1.02]``; an infinite end makes it a bound, ``≥ 0.98``.
+    """Format an interval in plain text, e.g. ``[0.98, 1.02]``, or ``≥ 0.98`` if one end is infinite.
 
-    The ends have ``digits`` digits, at least five, and more, up to twelve, where they would look
-    alike. Equal ends are written once, with five. Two infinite ends make it "any number".
+    The ends have ``digits`` digits, and at least five. If they would look alike, they have more digits, up to
+    twelve. Equal ends are written once, with five digits. Two infinite ends are written "any number".
     """
     low, high = map(float, ends)
     if math.isinf(low) and math.isinf(high):
@@ -55,10 +55,12 @@ def format_interval(ends: Sequence[float | str], digits: int = 5) -> str:
         return f"{sign} {format_number(end, f'.{max(5, digits)}g')}"
     if low == high:
         return format_number(low)
-    # Ends of different signs, and zero, never look alike.
-    log_gap = math.log10((high - low) / max(abs(low), abs(high))) if low * high > 0 else 0.0
-    # The ends differ within this many digits.
-    form = f".{min(12, max(5, digits, 2 - math.floor(log_gap)))}g"
+    # Ends of different signs never look alike, nor does zero look like another number.
+    needed = 0
+    if low * high > 0:
+        # With this many digits the ends look different.
+        needed = 2 - math.floor(math.log10((high - low) / max(abs(low), abs(high))))
+    form = f".{min(12, max(5, digits, needed))}g"
     return f"[{format_number(low, form)}, {format_number(high, form)}]"
 
 
@@ -72,12 +74,12 @@ def write_html(markdown: str) -> Markup:
 
 
 def _convert_piece(text: str) -> str:
-    """Convert what `_MATH` splits off, ``$...$`` or code in backticks, or the text between two of them."""
-    mark = text[0] if _MATH.fullmatch(text) else ""
-    inner = html.escape(text[1:-1] if mark else text, quote=False)
-    if mark == "$":
+    """Convert one piece of a text that `_MATH` split: ``$...$``, code in backticks, or what is between."""
+    sign = text[0] if _MATH.fullmatch(text) else ""
+    inner = html.escape(text[1:-1] if sign else text, quote=False)
+    if sign == "$":
         return rf'<span class="math notranslate nohighlight">\({inner}\)</span>'
-    if mark == "`":
+    if sign == "`":
         return f"<code>{inner}</code>"
     for typed, printed in _PRINTED:
         inner = re.sub(typed, printed, inner)
@@ -95,7 +97,7 @@ def strip_tex(markdown: str) -> str:
 
 
 def mark(verdict: str) -> str:
-    """Return the mark of a verdict in prose: that it holds, is open, or is false."""
+    """Return the mark of a verdict: ✗ if the statement is false, ✓ if it holds, and (?) if it is open."""
     if verdict.startswith(("false", "refuted")):
         return "✗"
     return "✓" if verdict in ("holds", "established", "proved", "computed", "measured") else "(?)"
@@ -113,7 +115,7 @@ def row_id(claim_id: str, case: str) -> str:
 
 @cache
 def environment() -> Environment:
-    """Return the environment of templates, named by their path in `icl_book`; HTML templates escape text."""
+    """Return the environment of templates. Names are paths in `icl_book`, and HTML templates escape text."""
     made = Environment(
         loader=PackageLoader("icl_book", "."),
         autoescape=select_autoescape(["html.j2"], default=False),

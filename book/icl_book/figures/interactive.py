@@ -41,41 +41,50 @@ def interactive(
     scene: str = "",
     ylim: tuple[float, float] | None = None,
 ) -> HTML:
-    """Build a figure with sliders from a tidy table; without scripts its curves at the start stay.
+    """Build a figure with sliders from a tidy table.
+
+    Without scripts a page shows a picture of the curves at the start. A *setting* is one value of each slider
+    except ``x``.
 
     Args:
-        frame: One row for each setting of the sliders and each ``x``; a missing row or NaN breaks a curve.
-        x: Column of the abscissa, one of the sliders, which moves along the curves.
-        y: Columns that are curves, at most four, and their words. The first sets the vertical axis, unless
-            ``ylim`` does; the others have the colors that their words have in drawn figures.
-        sliders: Columns that are sliders (menus if they hold text) and their words, which may end with a
-            unit in parentheses; every value is a stop.
-        start: Where each slider starts, one of its values.
+        frame: One row for each setting and each ``x``. A curve has a gap where a row is missing or a value is
+            NaN.
+        x: Column of the horizontal axis. It is also a slider, which moves along the curves.
+        y: For each curve its column and its label, at most four. The first curve sets the vertical axis,
+            unless ``ylim`` does. The others have the colors of their labels (`plots.colors`).
+        sliders: For each slider its column and its label, which may end with a unit in parentheses. Every
+            value of the column is a stop. A column of texts becomes a menu.
+        start: For each slider the stop at which it starts.
         labels: Names of both axes.
         experiment: What to try, with the word "move".
         alt: What the figure shows, for readers who cannot see it.
         caption: What is fixed, and what a reader must know besides.
-        best: One row for each setting, columns ``x`` and the first of ``y``: the exact best point, marked.
-        squares: Columns of ``frame`` and the slider whose square multiplies each. The first of ``y``, if
-            it is not a column, is their sum: risk = L^2 bias + sigma^2 noise.
-        told: Columns of ``frame`` with one number for each setting, and the words that tell it below the
-            figure, with ``{}`` for the number.
-        scene: An element with SVGs above the curves, or beside them if it has the class ``beside``; then
-            the sliders and the sentence with the numbers stand above both. Its
-            circles with ``data-scale`` have the radius of the slider ``x``, or with the class ``best`` of the
-            best ``x``, times this scale. Its parts with ``data-when``, stops by slider as JSON, are seen at
-            these stops only.
+        best: The exact best point of each setting, which the figure marks: one row for each setting, with the
+            column ``x`` and that of the first curve.
+        squares: For some columns of ``frame``, the slider whose square multiplies them. If the first curve is
+            not a column, it is the sum of these products, e.g. risk = L^2 bias + sigma^2 noise.
+        told: For some columns of ``frame`` with one number for each setting, a sentence below the figure.
+            The number replaces its ``{}``.
+        scene: An HTML element with SVGs. It stands above the curves, or beside them if it has the class
+            ``beside``. The radius of its circles with ``data-scale`` is this scale times the value of the
+            slider ``x``, or times the best ``x`` if the circle has the class ``best``. Its parts with
+            ``data-when``, a JSON mapping from sliders to stops, are seen at these stops only.
         ylim: Ends of the vertical axis.
 
     Raises:
         ValueError: If a start is not a stop, ``experiment`` lacks "move", or ``alt`` is empty.
     """
-    # A slider stops at the values of its column in the first table that has it; words keep their order.
-    tables = {"curves": frame} | ({} if best is None else {"best": best})
+    tables = {"curves": frame}
+    if best is not None:
+        tables["best"] = best
     stops = {}
     for name in sliders:
+        # A slider stops at the values of its column in the first table that has this column.
         values = next(table[name] for table in tables.values() if name in table).drop_duplicates()
-        stops[name] = (values.sort_values() if values.dtype.kind in "iuf" else values).tolist()
+        # Numbers are sorted, and texts keep their order.
+        if values.dtype.kind in "iuf":
+            values = values.sort_values()
+        stops[name] = values.tolist()
         if start[name] not in stops[name]:
             raise ValueError(f"start: {name}={start[name]!r} must be one of {stops[name]}")
     if "move" not in experiment.lower() or not alt.strip():
@@ -94,29 +103,34 @@ def interactive(
         {"name": name, "label": sliders[name], "stops": values, "start": values.index(start[name])}
         for name, values in stops.items()
     ]
-    # Each table has its sliders with their stops, without the one that moves along the curves.
+    # For each table these are the sliders that are columns of it, with their stops. The slider ``x`` moves
+    # along the curves, and is left out.
     keys = {
         name: {slider: stops[slider] for slider in sliders if slider in table and slider != x}
         for name, table in tables.items()
     }
     data["tables"] = {name: pack(table, keys[name]) for name, table in tables.items()}
 
-    # These are the rows of the curves at the start: in them every key has its value of the start.
-    shown = frame[
-        (frame[[*keys["curves"]]] == pd.Series({s: start[s] for s in keys["curves"]})).all(axis=1)
-    ]
-    # A curve is a part times the square of its slider, a column, or else the sum of all parts.
-    parts = pd.DataFrame({c: shown[c] * start[s] ** 2 for c, s in data["squares"].items()})
-    shown = shown.assign(**{c: parts.get(c, shown.get(c, parts.sum(axis=1))) for c in y}).set_index(
-        x
-    )
+    # The picture shows the rows in which every slider has its value of the start.
+    at_start = pd.Series({slider: start[slider] for slider in keys["curves"]})
+    shown = frame[(frame[[*keys["curves"]]] == at_start).all(axis=1)]
+    products = pd.DataFrame({c: shown[c] * start[s] ** 2 for c, s in data["squares"].items()})
+    curves = {}
+    for column in y:
+        if column in products:
+            curves[column] = products[column]
+        elif column in shown:
+            curves[column] = shown[column]
+        else:
+            curves[column] = products.sum(axis=1)
+    shown = shown.assign(**curves).set_index(x)
     shades = [*plots.colors([*y.values()][1:]).values()]
     lines = {"color": [plots.COLORS["total"], *shades], "style": ["-", "--", ":", "-."]}
     ax = shown[[*y]].rename(columns=y).plot(loglog=True, **lines)
     ax.set(xlabel=labels[0], ylabel=labels[1], ylim=ylim)
     picture = base64.b64encode(plots.svg(ax.figure).encode()).decode()
     plt.close(ax.figure)
-    # Written as it is, a "<" in a text could end the script that holds the data.
+    # An unescaped "<" in a text could end the script that holds the data.
     table = json.dumps(data, separators=(",", ":")).replace("<", r"\u003c")
     colors = "".join(
         f"--light-{i}:{shade};--dark-{i}:{plots.on_dark(shade)};"
@@ -136,35 +150,39 @@ def interactive(
 
 
 def pack(frame: pd.DataFrame, stops: Mapping[str, list[Any]]) -> dict[str, Any]:
-    """Pack the columns of a tidy table as base64 of little-endian float32, relative error 6e-8.
+    """Pack the columns of a tidy table as arrays for the script of an interactive figure.
 
-    A setting is one value of each key. Each column is an array over the keys on which it depends, then over
-    the rows of one setting; if these are equal in every setting, one is kept. NaN stands for missing rows.
+    A *key* is a column of ``stops``, and a *setting* is one value of each key. A column becomes an array with
+    one axis for each key, in the order of ``stops``, and a last axis for the rows of a setting. The axis of a
+    key is left out if the column does not depend on this key. If all rows of a setting are equal, in every
+    setting, the last axis has length one. Missing rows are NaN.
 
     Args:
         frame: The table.
-        stops: Columns that are keys, and their values in order.
+        stops: For each key its values, in the order along its axis.
 
     Returns:
-        ``rows``, the largest number of rows of a setting, and ``columns``: for each name the ``keys`` on
-        which it depends, in order, and the array as ``data``.
+        ``rows``, the largest number of rows of a setting, and ``columns``. For each column the latter has
+        ``keys``, the keys on which it depends, and ``data``, the array as base64 of little-endian float32,
+        whose relative error is 6e-8.
     """
-    # The place of a row in the array is its stop of each key, and its number among the rows of these stops.
+    # A row has a position along the axis of each key, and its number among the rows of its setting.
     codes = [pd.Index(values).get_indexer(frame[key]) for key, values in stops.items()]
     row = frame.groupby([*stops]).cumcount().to_numpy() if stops else np.arange(len(frame))
     shape = (*map(len, stops.values()), int(row.max()) + 1)
     columns = {}
     for name in frame.columns.difference([*stops]):
-        values, needed = np.full(shape, np.nan, "<f4"), list[str]()
+        values = np.full(shape, np.nan, "<f4")
         values[(*codes, row)] = frame[name]
-        # The last axis comes first, so that an axis that goes does not change the numbers of the others.
+        needed: list[str] = []
+        # The loop begins at the last axis, because a removed axis changes the numbers of those after it.
         for axis, key in reversed([*enumerate(stops)]):
-            # A column that is equal along an axis does not depend on its key.
+            # A column that is constant along an axis does not depend on the key of the axis.
             if np.array_equal(values, np.roll(values, 1, axis), equal_nan=True):
                 values = values.take(0, axis)
             else:
                 needed.insert(0, key)
-        # The same goes for the rows of one setting.
+        # In every setting all rows are equal, so one of them is kept.
         if np.array_equal(values, np.roll(values, 1, -1), equal_nan=True):
             values = values[..., :1]
         columns[name] = {"keys": needed, "data": base64.b64encode(values.tobytes()).decode()}

@@ -20,14 +20,15 @@ from traitlets import ObjectName, Unicode
 from icl_book.figures import plots
 from icl_book.provenance import NARROW_MIME
 
-#: Width of a drawing in inches. With its rim it is 338 px wide, the column of a phone.
+#: Width of a narrow drawing in inches. With its rim it is 338 px wide, as the column of a phone is.
 WIDTH = 3.4
-#: A phone would shrink the text of a wider drawing, in inches, below 9 px.
+#: A figure up to this width in inches is narrow already. A phone would shrink the text of a wider one below
+#: 9 px.
 MAX_WIDTH = 4.2
 #: Blank inches on each side of a drawing.
 RIM = 0.1
-#: Heights of a panel in inches, without its labels. Panels of equal scales keep their shape. Six panels or
-#: more have the smaller height.
+#: Heights of a panel in inches, without its labels. Each of six or more panels has the smaller height. Panels
+#: with equal scales on both axes keep their shape instead.
 MIN_PANEL_HEIGHT, MAX_PANEL_HEIGHT = 1.8, 2.4
 #: A panel of this width in inches leaves room for labels at the ends of its lines.
 MIN_LABELED_WIDTH = 1.7
@@ -49,8 +50,8 @@ class _Formatter(BaseFormatter):
 def attach(shell: Any) -> None:
     """Let a kernel keep the narrow drawing of each figure that it shows.
 
-    The narrow drawing comes last and changes the figure. So it is for runs of the book, not for the kernel
-    of a reader, who may draw the figure again.
+    The narrow drawing changes the figure. So it is for runs of the book, not for the kernel of a user, who
+    may draw the figure again.
     """
     made = _Formatter(parent=shell.display_formatter)
     made.for_type(Figure, svg)  # type: ignore[no-untyped-call]
@@ -60,9 +61,9 @@ def attach(shell: Any) -> None:
 def svg(figure: Figure) -> str | None:
     """Draw a figure again for a narrow screen, as SVG text.
 
-    The figure has been drawn once, as a kernel does before, and keeps its narrow layout afterwards. Each
-    panel gets the labels that it shared with others. The result is None for a figure that is already narrow,
-    and for panels that do not stand in one grid; such a figure stays as it is.
+    The figure must have been drawn once, as a kernel does, and it keeps the narrow layout. Each panel gets
+    its own copy of the labels that it shared with other panels. A figure that is already narrow, or whose
+    panels do not stand in one grid, stays as it is, and the result is None.
     """
     if figure.get_figwidth() <= MAX_WIDTH or not stack(figure):
         return None
@@ -76,12 +77,13 @@ def stack(figure: Figure) -> bool:
 
     If they did not, nothing is changed.
     """
-    # Axes that share a panel, with scales on both sides, share a place of the grid.
+    # For each place (row, column) of the grid these are its axes. There are two if a panel has scales on both
+    # sides.
     cells: dict[tuple[int, int], list[Axes]] = {}
     grids = set()
     for ax in figure.axes:
         if (place := ax.get_subplotspec()) is None:
-            # A scale of colors is in no grid; it stays beside its panels.
+            # This is a scale of colors, which does not stand in a grid. It stays beside its panels.
             continue
         grids.add(place.get_gridspec())
         cells.setdefault((place.rowspan.start, place.colspan.start), []).append(ax)
@@ -95,26 +97,29 @@ def stack(figure: Figure) -> bool:
     for i, (_, axes) in enumerate(sorted(cells.items())):
         for ax in axes:
             ax.set_subplotspec(grid[i])
-    # A figure of one panel does not get higher than it was.
-    before, stacked = figure.get_figheight(), sum(heights) + BELOW_PANEL * len(cells)
     if isinstance(engine := figure.get_layout_engine(), ConstrainedLayoutEngine):
         # These are inches above and below each panel.
         engine.set(h_pad=0.08)
-    figure.set_size_inches(WIDTH, stacked if len(cells) > 1 else min(before, stacked))
+    height = sum(heights) + BELOW_PANEL * len(cells)
+    if len(cells) == 1:
+        # A figure of one panel does not get higher than it was.
+        height = min(height, figure.get_figheight())
+    figure.set_size_inches(WIDTH, height)
     return True
 
 
 def _choose_height(ax: Axes, highest: float) -> float:
-    """Return the height of a panel in inches.
+    """Return the height of a panel in the narrow drawing, in inches.
 
-    A panel without equal scales is at most ``highest``, unless the names at its axis need more.
+    A panel is at most ``highest``, unless its scales are equal, or the names at its axis need more.
     """
+    # With this height the panel keeps the shape that it has in the wide drawing.
     box = ax.get_window_extent()
     height = float(box.height / box.width) * (WIDTH - BESIDE_PANEL)
-    # A panel of equal scales keeps its shape, and does not exceed its size in the wide drawing.
+    # The scales are equal, so the panel keeps its shape. It does not get higher than in the wide drawing.
     if ax.get_aspect() != "auto":
         return min(height, float(box.height) / ax.figure.dpi)
-    # Each name gets as many lines as the longest has.
+    # Each name gets as many lines as the name with the most lines has.
     line_counts = [text.get_text().count("\n") + 1 for text in ax.get_yticklabels()]
     return max(
         min(max(height, MIN_PANEL_HEIGHT), highest),
@@ -123,14 +128,14 @@ def _choose_height(ax: Axes, highest: float) -> float:
 
 
 def _write_labels(figure: Figure) -> None:
-    """Write the labels of lines again, since panels have other sizes.
+    """Write the labels of lines again, because the panels have new sizes.
 
-    If those of one kind, at the ends of lines or beside them, have no room, they go into one legend below the
-    panels, with what all legends of the figure had.
+    Labels stand at the ends of lines, or beside lines. If the labels of one of these kinds have no room, they
+    go into a legend below the panels. The entries of all legends of the figure go there, too.
     """
     legend = _remove_legends(figure)
     if any(text.get_label() == plots.AT_END for ax in figure.axes for text in ax.texts):
-        # The layout with these labels says how much room they have.
+        # After this layout, which has the labels at ends, the widths of the panels are known.
         figure.draw_without_rendering()
     if ends := _remove_labels(figure, plots.AT_END):
         if min(ax.get_window_extent().width for ax in ends) > MIN_LABELED_WIDTH * figure.dpi:
@@ -138,16 +143,17 @@ def _write_labels(figure: Figure) -> None:
             plots.label_ends(*ends)
         else:
             legend |= {name: line for ax in ends for name, line in plots.list_labeled(ax)}
-    if (free := _remove_labels(figure, plots.BESIDE)) and not plots.write_beside(*free):
-        legend |= {name: line for ax in free for name, line in plots.list_labeled(ax)}
+    beside = _remove_labels(figure, plots.BESIDE)
+    if beside and not plots.write_beside(*beside):
+        legend |= {name: line for ax in beside for name, line in plots.list_labeled(ax)}
     if legend:
         plots.legend_below(figure, legend)
 
 
 def _remove_legends(figure: Figure) -> dict[str, Any]:
     """Remove all legends, and return the artists that they name, by their names."""
-    # The handles of a legend are small drawings of its own. A new legend needs the artists of panels, where a
-    # panel has one of this name.
+    # The handles of a legend are small drawings that belong to it. A new legend needs the artist in a panel
+    # instead, if there is one of this name.
     named: dict[str, Any] = {}
     for ax in figure.axes:
         handles, names = ax.get_legend_handles_labels()
@@ -162,7 +168,10 @@ def _remove_legends(figure: Figure) -> dict[str, Any]:
 
 
 def _remove_labels(figure: Figure, kind: str) -> dict[Axes, int]:
-    """Remove the labels of one kind, and return how many each panel had, for those that had any."""
+    """Remove the labels of one kind, `plots.AT_END` or `plots.BESIDE`.
+
+    Return how many labels were removed from each panel that had any.
+    """
     counts = {}
     for ax in figure.axes:
         texts = [text for text in ax.texts if text.get_label() == kind]
@@ -174,7 +183,7 @@ def _remove_labels(figure: Figure, kind: str) -> dict[Axes, int]:
 
 
 def _make_higher(figure: Figure, counts: dict[Axes, int]) -> None:
-    """Make a figure higher by the most that a panel lacks for this many labels, one above the other."""
+    """Make a figure so high that in each panel this many labels fit one above the other."""
     lacking = [
         count * LABEL_HEIGHT - ax.get_window_extent().height / figure.dpi
         for ax, count in counts.items()
@@ -183,19 +192,23 @@ def _make_higher(figure: Figure, counts: dict[Axes, int]) -> None:
 
 
 def _write_names(ax: Axes, cells: dict[tuple[int, int], list[Axes]], row: int, column: int) -> None:
-    """Give a panel the names of axes, the tick labels and the title that it shared in its row and column."""
+    """Give a panel the names of axes, the tick labels and the title that it shared with other panels.
+
+    ``row`` and ``column`` are its place in ``cells``.
+    """
     # A drawing without axes has no names.
     if not ax.axison:
         return
     in_row = [cells[place][0] for place in sorted(cells) if place[0] == row]
     in_column = [cells[place][0] for place in sorted(cells) if place[1] == column]
-    # A name is taken from the nearest panel that has one: to the left, below, or above.
+    # A name is taken from the nearest panel that has one. These are the panel and those to its left, below it
+    # and above it, the nearest first.
     left = in_row[in_row.index(ax) :: -1]
     below = in_column[in_column.index(ax) :]
     above = in_column[in_column.index(ax) :: -1]
     ax.set_ylabel(next(filter(None, (other.get_ylabel() for other in left)), ""))
     ax.set_xlabel(next(filter(None, (other.get_xlabel() for other in below)), ""))
-    # A grid writes a shared title at the head of its column only.
+    # The title of a column is written above its first panel only.
     if len(in_row) > 1 and not ax.get_title():
         ax.set_title(next(filter(None, (other.get_title() for other in above)), ""))
     if len(ax.get_shared_x_axes().get_siblings(ax)) > 1:
@@ -205,7 +218,7 @@ def _write_names(ax: Axes, cells: dict[tuple[int, int], list[Axes]], row: int, c
 
 
 def _show_tick_labels(axis: Axis, shown: Axis, side: str) -> None:
-    """Show those tick labels of an axis that another one, of the same panel row or column, shows."""
+    """Show the tick labels of an axis that the axis ``shown``, of the same row or column, shows."""
     for which in ("major", "minor"):
         visible = shown.get_tick_params(which=which).get(side, which == "major")
         axis.set_tick_params(which=which, **{side: visible})

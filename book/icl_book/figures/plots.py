@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import math
 import re
 import string
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -78,21 +79,24 @@ _DARKENS = np.array([[-0.574, 1.43, 0.144], [0.426, 0.43, 0.144], [0.426, 1.43, 
 #: Markers of sampled series, in order.
 MARKERS = "os^Dv<>"
 
-#: Artist labels of the texts of `label_ends` and `label_lines`. Legends leave out names that begin with "_".
+#: Texts that `label_ends` and `label_lines` write have these artist labels. Legends leave out labels that
+#: begin with "_".
 AT_END, BESIDE = "_at end", "_beside"
 
-#: Points between two labels of `label_ends`.
+#: Distance between two labels of `label_ends` in points.
 _SPACING = 14.0
 #: `label_lines` takes a pixel darker than this for a drawn thing, and a lighter one for shading or the grid.
 _MAX_INK = 180
-#: It keeps this many pixels around a label free.
+#: `label_lines` keeps this many pixels around a label free.
 _GAP = 5
-#: It does not move a label further from other lines than this many pixels.
+#: A label this many pixels away from other lines is far enough from them for `label_lines`.
 _FAR = 40
+#: A name of a row of `table` that has up to this many characters fits on one line.
+_MAX_NAME = 24
 
 
 class _Powers(LogFormatterSciNotation):
-    """Labels of a logarithmic axis: powers of ten, or plain numbers where it spans less than a factor 100."""
+    """Labels of a logarithmic axis: plain numbers if it spans less than a factor 100, else powers of ten."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
         label = super().__call__(x, pos)
@@ -184,13 +188,15 @@ def exact_curve(
 
 
 def colors(levels: Iterable[Any]) -> dict[Any, Any]:
-    """Return a color for each value of a column, light to dark in their order if all are numbers.
+    """Return a color for each value of a column.
 
-    Else it is that of the value's role (`COLORS`), or the next of the palette that these roles do not have.
+    If all values are numbers, the shades go from light to dark in the order in which the values first occur.
+    Otherwise a value that is a role of `COLORS` has the color of the role. The other values get the remaining
+    colors of the palette in turn.
     """
     levels = list(dict.fromkeys(levels))
     if all(isinstance(level, (int, float, np.number)) for level in levels):
-        # The palest shade has a contrast of three to white, which labels and lines need.
+        # The palest shade has the contrast 3 to white, which labels and lines need.
         places = np.linspace(0.4, 0.95, len(levels))
         shades = matplotlib.colormaps["viridis_r"](places)[:, :3]
         return dict(zip(levels, map(tuple, shades), strict=True))
@@ -216,8 +222,9 @@ def panels(
         labels: Names of both axes.
         log: Which axes are logarithmic: "", "x", "y" or "xy".
         title: Template of a panel's title.
-        facets: ``wrap``, panels in a row, by default four; ``height`` of a row in inches; ``sharex`` and
-            ``sharey``, true by default.
+        facets: ``wrap``, the largest number of panels in a row, by default 4; ``height``, the height of a row
+            in inches, by default 3.4 if a row has one or two panels, else 2.8; and arguments of
+            ``plt.subplots``, of which ``sharex`` and ``sharey`` are true by default.
 
     Returns:
         The panels by the column's values.
@@ -225,8 +232,7 @@ def panels(
     levels = list(dict.fromkeys(frame[col]))
     across = min(len(levels), facets.pop("wrap", 4))
     height = facets.pop("height", 3.4 if across < 3 else 2.8)
-    # This is how many rows there are, rounded up.
-    down = -(-len(levels) // across)
+    down = math.ceil(len(levels) / across)
     shape: dict[str, Any] = {
         "figsize": (7.6, height * down),
         "squeeze": False,
@@ -293,8 +299,8 @@ def points(
 ) -> None:
     """Draw sampled values of a tidy table as points with intervals, a color and marker for each ``hue``.
 
-    ``ends`` are the columns of the intervals' ends, ``marks`` any other properties of the points; the others
-    are as in `lines`.
+    ``ends`` are the columns of the low and the high end of the intervals. ``marks`` are other properties of
+    the points. The other arguments are those of `lines`.
 
     Raises:
         ValueError: If a value lies outside its interval.
@@ -325,7 +331,7 @@ def _split_series(
     axes: Axes | Mapping[Any, Axes], frame: pd.DataFrame, hue: str, col: str | None
 ) -> Iterator[tuple[Axes, Any, pd.DataFrame]]:
     """Yield the panel, the value of ``hue`` and the rows of each series of a table."""
-    # Without a column of panels the rows are grouped by ``hue`` twice, which is as once.
+    # Without a column of panels the rows are grouped by ``hue`` twice, which is the same as once.
     for (panel, level), group in frame.groupby([col or hue, hue], sort=False):
         yield axes[panel] if isinstance(axes, Mapping) else axes, level, group
 
@@ -346,7 +352,8 @@ def label_ends(*panels: Axes) -> None:
 
 
 def list_labeled(ax: Axes) -> list[tuple[str, Line2D]]:
-    """Return the lines and the points with intervals that have a label, each with its label."""
+    """Return the label and the line of each line, or series of points, that has a label."""
+    # The label of points with intervals belongs to a container, of which the line is the first element.
     bars = {c[0]: str(c.get_label()) for c in ax.containers if isinstance(c, ErrorbarContainer)}
     named = [(bars.get(line, str(line.get_label())), line) for line in ax.get_lines()]
     return [(name, line) for name, line in named if not name.startswith("_")]
@@ -362,7 +369,7 @@ def _label_ends(ax: Axes) -> None:
             ends.append((name, line, shown[-1]))
     if not ends:
         return
-    # Heights and shifts are in points, of which an inch has 72.
+    # Heights and shifts are in points. An inch has 72 points.
     points_per_pixel = 72 / ax.figure.dpi
     heights = ax.transData.transform([end for _, _, end in ends])[:, 1] * points_per_pixel
     bottom, top = ax.bbox.intervaly * points_per_pixel
@@ -381,19 +388,19 @@ def _label_ends(ax: Axes) -> None:
 
 
 def _spread(heights: NDArray[np.float64], bottom: float, top: float) -> NDArray[np.float64]:
-    """Move heights in points apart, with the least sum of squared moves.
+    """Move heights in points apart, by the least sum of squared moves, and return the moved heights.
 
-    They are then between ``bottom`` and ``top``, and two of them differ by at least `_SPACING`. If there is
-    not enough room for all, the highest end up above ``top``.
+    Each moved height is between ``bottom`` and ``top``, and any two differ by at least `_SPACING`. If there
+    is not enough room for all, the highest ones are above ``top``.
     """
-    # Few figures have labels at ends, so the others do not wait for this import.
+    # This import is slow, and few figures have labels at ends.
     from scipy.optimize import isotonic_regression
 
     order = heights.argsort(kind="stable")
     steps = _SPACING * np.arange(len(heights))
-    # Heights are far enough apart where they still rise after the steps are taken off.
+    # Two heights are far enough apart if they still rise after these steps are subtracted.
     rising = isotonic_regression(heights[order] - steps).x
-    # The highest gets the last step, and with it is at most ``top``.
+    # The highest gets the last step back, and must then be at most ``top``.
     spread = np.empty_like(heights)
     spread[order] = rising.clip(bottom, max(bottom, top - steps[-1])) + steps
     return spread
@@ -413,7 +420,10 @@ def label_lines(*panels: Axes) -> None:
 
 
 def write_beside(*panels: Axes) -> bool:
-    """Write labels as `label_lines` does, or none if one has no place; return whether they are written."""
+    """Write the label of each line beside it, as `label_lines` does, and return whether this was possible.
+
+    If one label has no place, none is written.
+    """
     figure = panels[0].figure
     assert isinstance(figure, Figure)
     taken = _find_ink(figure)
@@ -430,7 +440,7 @@ def write_beside(*panels: Axes) -> bool:
 
 
 def _find_ink(figure: Figure) -> NDArray[np.bool_]:
-    """Draw a figure and return which of its pixels are drawn on, rows from below."""
+    """Draw a figure and return which of its pixels are drawn on. Row 0 is at the bottom."""
     drawn = io.BytesIO()
     figure.savefig(drawn, format="rgba", dpi="figure")
     width, height = figure.canvas.get_width_height()
@@ -442,7 +452,8 @@ def _find_ink(figure: Figure) -> NDArray[np.bool_]:
 def _place_label(ax: Axes, name: str, line: Line2D, taken: NDArray[np.bool_]) -> Text | None:
     """Write a label near its line and far from other lines; return it, or None if it has no place.
 
-    ``taken`` marks the pixels of the panel that are drawn on, rows from below; the label is added to them.
+    ``taken`` marks the pixels of the panel that are drawn on. The pixels of the label are added to them. Row
+    0 is at the bottom.
     """
     words: dict[str, Any] = {"ha": "center", "va": "center", "transform": ax.transAxes}
     text = ax.text(0.5, 0.5, name, color=line.get_color(), label=BESIDE, **words)
@@ -472,24 +483,23 @@ def _find_place(
     on_line: NDArray[np.bool_],
     on_others: NDArray[np.bool_],
 ) -> tuple[int, int] | None:
-    """Return the row and column at which the center of a label stands best, or None.
+    """Return the row and column of the best center of a label, or None if it has no place.
 
-    A box of this size around the center must stay in the panel, meet no pixel that is taken, and be nearer to
-    the label's line than to other lines and to the edges of the panel. Of these places the best is near the
-    line and, with half the weight, far from the rest.
+    A box of this size around the center must lie in the panel and must not meet a pixel that is taken. It
+    must be nearer to the label's line than to other lines and to the edges of the panel. The best place
+    maximizes the distance to these others, at most `_FAR`, minus twice the distance to the line.
     """
-    # As in `_spread`, few figures need this import.
+    # This import is slow, and few figures need it.
     from scipy.ndimage import distance_transform_edt, maximum_filter, minimum_filter
 
     # The edge of the panel counts as another line.
     edged = np.pad(on_others[1:-1, 1:-1], 1, constant_values=True)
-    # A filter of the size of the box gives each pixel what holds for the box around it. What lies outside the
-    # panel counts as taken.
+    # The filters compute for each pixel the maximum, or minimum, over the box around it. Pixels outside the
+    # panel count as taken.
     overlaps = maximum_filter(taken, size, mode="constant", cval=True)
-    to_line, to_others = (
-        minimum_filter(distance_transform_edt(~on), size) for on in (on_line, edged)
-    )
-    # The label is nearer to its line than to others. Without a pixel of the line this distance means nothing.
+    to_line = minimum_filter(distance_transform_edt(~on_line), size)
+    to_others = minimum_filter(distance_transform_edt(~edged), size)
+    # If the line has not a pixel in the panel, `to_line` means nothing, and no place is allowed.
     allowed = ~overlaps & (to_line < to_others) & on_line.any()
     if not allowed.any():
         return None
@@ -499,7 +509,7 @@ def _find_place(
 
 
 def _mark_pixels(ax: Axes, lines: Sequence[Line2D], shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Return which pixels of a panel lie on lines or their points, rows from below."""
+    """Return which pixels of a panel lie on these lines or their points. Row 0 is at the bottom."""
     marked = np.zeros(shape, dtype=bool)
     for line in lines:
         path = line.get_path().transformed(line.get_transform())
@@ -521,9 +531,9 @@ def label_below(*panels: Axes) -> None:
 
 
 def legend_below(figure: Figure, handles: Mapping[str, Any]) -> None:
-    """Write a legend of names and their artists below a figure, which gets higher by it.
+    """Write a legend of names and their artists below a figure, and make the figure higher by the legend.
 
-    The legend has up to four columns, as many as fit into the width of the figure.
+    The legend has as many columns as fit into the width of the figure, and at most four.
     """
     for columns in (4, 3, 2, 1):
         legend = figure.legend(
@@ -539,8 +549,8 @@ def legend_below(figure: Figure, handles: Mapping[str, Any]) -> None:
 def guide(ax: Axes, x0: float, y0: float, slope: float, label: str, decades: float = 2.0) -> Any:
     """Draw a power law ``y0 (x / x0) ** slope`` as a dashed gray line on log-log axes.
 
-    It starts at ``(x0, y0)`` and runs over ``decades`` of x, to the left if they are negative. Its label
-    stands below its middle. The line is returned.
+    The line starts at ``(x0, y0)`` and spans ``decades`` powers of ten in x. If ``decades`` is negative, it
+    runs to the left. The label stands below the middle of the line. The line is returned.
 
     Raises:
         ValueError: If an axis is not logarithmic or the start not positive.
@@ -552,7 +562,7 @@ def guide(ax: Axes, x0: float, y0: float, slope: float, label: str, decades: flo
     if not (x0 > 0 and y0 > 0):
         raise ValueError(f"x0 = {x0}, y0 = {y0}: both must be positive")
     x1, y1 = x0 * 10.0**decades, y0 * 10.0 ** (slope * decades)
-    # Below a falling line is the room to its left.
+    # Below a falling line there is room to the left, and below a rising line to the right.
     gap, side = (-4, "right") if slope < 0 else (4, "left")
     text: dict[str, Any] = {"va": "top", "ha": side, "color": COLORS["guide"]}
     middle = (x0 * x1) ** 0.5, (y0 * y1) ** 0.5
@@ -570,8 +580,8 @@ def matrix(
 ) -> Any:
     """Draw a matrix as a heat map that also prints its numbers, and return the mesh.
 
-    The color scale runs from ``-limit`` to ``limit``, by default the largest absolute entry; panels that are
-    compared need the same one.
+    The color scale runs from ``-limit`` to ``limit``. By default ``limit`` is the largest absolute entry.
+    Panels that are compared need the same ``limit``.
 
     Raises:
         ValueError: If ``values`` is not a matrix of finite numbers.
@@ -579,7 +589,7 @@ def matrix(
     values = np.asarray(values, dtype=float)
     if values.ndim != 2 or not np.isfinite(values).all():
         raise ValueError(f"values: shape {values.shape}; must be a matrix of finite numbers")
-    # A matrix of zeros has a scale, too.
+    # The scale of a matrix of zeros ends at 1, because a scale needs two different ends.
     limit = limit or float(np.abs(values).max()) or 1.0
     ax.grid(False)
     names = {"xticklabels": list(columns) or False, "yticklabels": list(rows) or False}
@@ -609,11 +619,11 @@ class _Formatter(string.Formatter):
 
 
 def table(frame: pd.DataFrame, columns: Mapping[str, str], caption: str) -> HTML:
-    """Show rows of a tidy table; the first column is read as the name of the row.
+    """Show rows of a tidy table. The first cell of each row is the name of the row.
 
     Args:
         frame: The table.
-        columns: From each head to what stands below it, a template of the row's values, e.g.
+        columns: For the head of each column, a template that the values of a row fill, e.g.
             ``{"class": "{task}", "$w^*$, interval": "{w:.2f} [{low:.2f}, {high:.2f}]"}``. ``$...$`` in any
             text is mathematics.
         caption: What the numbers are, and from which machine.
@@ -623,8 +633,8 @@ def table(frame: pd.DataFrame, columns: Mapping[str, str], caption: str) -> HTML
     """
     form, heads = _Formatter(), list(columns)
     rows = [[form.vformat(columns[h], (), row) for h in heads] for row in frame.to_dict("records")]
-    # Names of rows that all fit on one line are not broken.
-    short = all(len(name) <= 24 for name, *_ in rows)
+    # Names of rows are not broken if each of them fits on one line.
+    short = all(len(name) <= _MAX_NAME for name, *_ in rows)
     page = environment().get_template("figures/table.html.j2")
     return HTML(page.render(heads=heads, rows=rows, caption=caption, short=short))
 

@@ -1,6 +1,7 @@
 """Maps around one place of a sphere, for an interactive figure: a circle grows and shrinks with a slider.
 
-In the azimuthal equidistant projection, places at one distance from the place lie on a circle around it.
+The maps are azimuthal equidistant projections: all places at the same distance from the one place lie on a
+circle around it.
 """
 
 from __future__ import annotations
@@ -32,20 +33,19 @@ def surroundings(
 ) -> str:
     """Draw round maps of what is around a place, as SVG text for `icl_book.figures.interactive`.
 
-    Its sliders are ``map``, one of the names of ``shaded``, ``n``, one of ``counts``, and one that moves
-    along the curves, the radius in km of a solid circle. Without scripts the maps stay as they are at the
-    start, when that circle is as large as the dashed one. The classes of the parts stand in
-    ``interactive.css``.
+    The figure has three sliders. ``map`` chooses what is shaded, and ``n`` how many known places are drawn.
+    The slider that moves along the curves is the radius in km of a solid circle. A dashed circle has the best
+    radius. Without scripts the maps stay as they are at the start, when both circles have the best radius.
+    The file ``interactive.css`` has the classes of the parts.
 
     Args:
         star: The place as a unit vector (3,), not a pole.
         known: Known places as unit vectors, (places, 3). At ``n`` the first ``n`` of them are drawn.
-        shaded: For each map, a function that says which places (..., 3) are shaded.
+        shaded: For each stop of ``map``, a function that says which places (..., 3) are shaded.
         counts: The stops of ``n``, rising.
         radius: Radius of the sphere in km.
-        reaches: How far each map reaches from the star, in km along the ground.
-        start: The stops of ``map`` and ``n`` at the start, and in ``best`` the radius in km of the dashed
-            circle, the best one.
+        reaches: For each drawn map, how far it reaches from the star, in km along the ground.
+        start: The stops of ``map`` and ``n`` at the start, and under ``best`` the best radius in km.
         alt: What the maps show, for readers who cannot see them.
 
     Raises:
@@ -58,14 +58,14 @@ def surroundings(
     east /= np.linalg.norm(east)
     # The rows are the directions east, north and up.
     frame = np.array([east, np.cross(up, east), up])
-    # A map's radius is one here, and `SIZE` in the drawing.
+    # Here the radius of a map is 1, and in the drawing it is `SIZE`.
     along = (np.arange(STRIPS) + 0.5) * 2 / STRIPS - 1
     width = 2 * SIZE / STRIPS
     right, upward = np.meshgrid(along, -along)
     distance = np.hypot(right, upward)
     x, y, z = frame @ known.T
     angle_to_star = np.arccos(z.clip(-1, 1))
-    # An angle gives even a place at the star itself a direction.
+    # The bearing of a place at the star itself is 0, where a division would fail.
     bearing = np.arctan2(x, y)
     # The second coordinate of a drawing points down, to the south.
     direction = np.array([np.sin(bearing), -np.cos(bearing)])
@@ -73,15 +73,16 @@ def surroundings(
     drawn = []
     for i, reach in enumerate(reaches):
         angle = distance * reach / radius
-        # The number of strips is even, so that no middle hits the star, where this would be 0 / 0.
+        # At the star this would be 0 / 0. The number of strips is even, so that the star is between two
+        # strips.
         sideways = np.sin(angle) / distance
         # These are the places of the map's points, (rows from north, columns, 3).
         grid = np.stack([sideways * right, sideways * upward, np.cos(angle)], -1) @ frame
         parts = []
         for name, is_shaded in shaded.items():
             inside = np.pad(is_shaded(grid) & (distance <= 1), [(0, 0), (1, 1)])
-            # Within a row a strip begins where this is 1, and ends where it is -1. Both are found row by row,
-            # and so in the same order.
+            # In a row a shaded piece begins where this is 1, and ends where it is -1. `nonzero` finds both
+            # row by row, so the k-th end belongs to the k-th beginning.
             edges = np.diff(inside.astype(int), axis=1)
             rows, begins = np.nonzero(edges == 1)
             _, ends = np.nonzero(edges == -1)
@@ -92,7 +93,7 @@ def surroundings(
             )
             part = f'<path class="shaded" stroke-width="{width:g}" d="{path}"/>'
             parts.append(_mark_stops(part, {"map": [name]}, start))
-        # Each count adds the places from the one before it on.
+        # Each count adds the places that the count before it, or 0, does not have.
         for n, fewer in zip(counts, [0, *counts], strict=False):
             new = slice(fewer, n)
             # An angle times the radius of the sphere is a length on the ground, as `reach` is.
@@ -123,6 +124,6 @@ def surroundings(
 def _mark_stops(
     part: str, when: Mapping[str, Sequence[object]], start: Mapping[str, object]
 ) -> str:
-    """Mark a part with the stops at which it is seen, and hide it if the start is not among them."""
+    """Mark a part with the stops at which it is seen, by slider. Hide it if it is not seen at the start."""
     hidden = "" if all(start[name] in stops for name, stops in when.items()) else " hidden"
     return f'<g data-when="{html.escape(json.dumps(when))}"{hidden}>{part}</g>'

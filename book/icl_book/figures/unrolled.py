@@ -33,16 +33,18 @@ def unroll(
 ) -> str:
     """Draw labels against angles, as SVG text for `icl_book.figures.interactive`.
 
-    Its slider is ``w``. Without scripts the drawing stays as it is at the start. The classes of the parts
-    stand in ``interactive.css``; ``tick`` is a line at the query, and ``answer`` the prediction there.
+    The figure has the slider ``w``. Without scripts the drawing stays as it is at the start. The file
+    ``interactive.css`` has the classes of the parts: ``tick`` is a line at the query, and ``answer`` is the
+    prediction at the query.
 
     Args:
         angles: Angles of the examples in degrees, from -180 to 180.
         labels: Their labels.
-        around: Angles, also in degrees, at which the two curves, true function and prediction, are drawn.
-        target: The true function there.
-        shown: For each stop of ``w`` the prediction at ``around`` and the weights of the examples.
-        query: The angle at which the examples have these weights, one of ``around``.
+        around: Angles in degrees at which the true function and the prediction are drawn.
+        target: The true function at ``around``.
+        shown: For each stop of ``w`` the prediction at ``around``, and the weights that the examples have for
+            the query.
+        query: The angle of the query, one of ``around``.
         start: The stop of ``w`` at the start.
         alt: What the drawing shows, for readers who cannot see it.
     """
@@ -94,10 +96,12 @@ def unroll(
 
 
 def _scale_angle(angle: Array | float) -> Array:
+    """Return the horizontal position of an angle in the drawing."""
     return np.asarray(LEFT + (RIGHT - LEFT) * (np.asarray(angle) + 180) / 360)
 
 
 def _scale_label(label: Array | float) -> Array:
+    """Return the vertical position of a label in the drawing."""
     return np.asarray(BOTTOM - (BOTTOM - TOP) * (np.asarray(label) - LOWEST) / (HIGHEST - LOWEST))
 
 

@@ -1,8 +1,9 @@
 """Measurements of a chapter's cards beyond its headline experiment: parameters in, data frames out.
 
-Each chapter has a module of its name; the book prints its source. The tables share one vocabulary with the
-rules of ``book/claims``: ``task``, ``dim``, ``n``, ``noise_std``, ``lipschitz``, ``seed``. Functions that
-several chapters need are here. Modules do not import those of other chapters.
+Each chapter has a module of its name, whose source the book prints. The columns of the tables have the names
+that the rules of ``book/claims`` use: ``task``, ``dim``, ``n``, ``noise_std``, ``lipschitz``, ``seed``.
+Functions that several chapters need are in this file, because a module does not import the module of another
+chapter.
 """
 
 from collections.abc import Sequence
@@ -35,13 +36,14 @@ def log_slope(x: ArrayLike, y: ArrayLike, relative_error: ArrayLike) -> tuple[fl
 
 
 def losses_of_matrices(task: Zonal, *, n: int, noise_std: float) -> pd.DataFrame:
-    """Return what four matrices that are not positive multiples of the identity lose, exactly.
+    """Compare four matrices that are not positive multiples of the identity with the best multiple, exactly.
 
-    Each unit has the best w of ``M = w I`` times the matrix that is named.
+    The best multiple ``M = w I`` has the least risk. Each of the four units has the same w, and M is w times
+    a matrix with a name.
 
     Returns:
-        Columns ``matrix``, its name; ``value``, the risk of the unit over the least one of all multiples of
-        the identity, minus one, and ``error``, the absolute numerical error of that.
+        Columns ``matrix``, the name; ``value``, the risk of the unit over the least risk of a multiple of the
+        identity, minus one; and ``error``, the absolute numerical error of ``value``.
     """
     quarter_turn = np.eye(task.dim)
     quarter_turn[:2, :2] = [[0, -1], [1, 0]]
@@ -56,7 +58,7 @@ def losses_of_matrices(task: Zonal, *, n: int, noise_std: float) -> pd.DataFrame
     for name, matrix in matrices.items():
         risk = matrix_risk(task, best.w * matrix, n, noise_std)
         ratio = risk.total / best.risk
-        # The relative error of the best w is more than that of the risk, which is flat there.
+        # The relative error of the best w stands for that of `best.risk`, which is smaller at a minimum.
         error = ratio * (risk.error + best.error)
         rows.append({"matrix": name, "value": ratio - 1, "error": error})
     return pd.DataFrame(rows)
@@ -68,10 +70,11 @@ def medians(table: pd.DataFrame, value: str, *, by: Sequence[str]) -> pd.DataFra
     Args:
         table: One row for each setting and run.
         value: The column of the number.
-        by: The columns of the setting; settings stay in the order of their first rows.
+        by: The columns of the setting. Settings stay in the order of their first rows.
 
     Returns:
-        Columns ``by``, ``median``, ``low`` and ``high`` (`icl_book.statistics.median_interval`).
+        The columns ``by``; ``median``; and the ends ``low`` and ``high`` of its interval
+        (`icl_book.statistics.median_interval`).
     """
     rows = []
     for setting, group in table.groupby(list(by), sort=False):
@@ -83,11 +86,11 @@ def medians(table: pd.DataFrame, value: str, *, by: Sequence[str]) -> pd.DataFra
 
 
 def tabulate_record(steps: Sequence[int], **values: NDArray[np.float64]) -> pd.DataFrame:
-    """Return numbers that were recorded while units of several seeds trained, a row for each step and seed.
+    """Make a table of numbers that were recorded during training, with a row for each step and seed.
 
     Args:
-        steps: The recorded steps.
-        values: One array for each column, (steps, seeds).
+        steps: The recorded steps of training.
+        values: For the name of each column, its numbers (steps, seeds).
 
     Returns:
         Columns ``step``, ``seed``, and those of ``values``.
