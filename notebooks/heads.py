@@ -115,8 +115,8 @@ for ax, (title, task, windows, values) in zip(axes, drawn, strict=True):
     numbers = plots.write_minus(numbers)
     ax.text(1, 0.97, numbers, transform=ax.transAxes, ha="right", va="top", fontsize=9)
     ax.set(xticks=[0, 60, 120, 180], yticks=[0], xlabel="angle to the query, degrees")
-middle = {"ha": "center", "va": "center", "fontsize": 9}
-axes[0].text(130, share(drawn[0][2], drawn[0][3]).min() / 2, "negative\nlobe", **middle)
+lowest = share(drawn[0][2], drawn[0][3]).min()
+axes[0].text(96, 0.7 * lowest, "negative\nlobe", ha="right", va="center", fontsize=9)
 axes[0].set_ylabel("weight of all examples there")
 axes[1].legend(loc="center right", fontsize=9)
 plt.show()

@@ -69,7 +69,7 @@ for (rule, color), mark in zip(plots.colors(rules).items(), "os^Dvx", strict=Tru
     own = prices[prices.rule == rule]
     label = words.get(rule, rule)
     ax.plot(own.dim, own["median"], f"{mark}-", color=color, label=label, markersize=4)
-ax.set(xscale="log", yscale="log", xlabel="dimension d in which the keys lie")
+ax.set(xscale="log", yscale="log", xlabel="dimension d")
 ax.set(ylabel="error / least error", title="from $n_0$ to $128\\,n_0$ examples")
 ax.set_xticks(dims, [str(d) for d in dims])
 ax.set_yticks([1, 1.5, 2, 3, 5, 7], ["1", "1.5", "2", "3", "5", "7"])
@@ -162,7 +162,7 @@ for rule, color in plots.colors(rules).items():
     factor = RULES[rule](start, 128 * start, fine) * np.ones_like(fine)
     label = words.get(rule, rule)
     ax.plot(fine, np.log(factor) / np.log(128), color=color, label=label)
-ax.set(xscale="log", xlabel="dimension d in which the keys lie")
+ax.set(xscale="log", xlabel="dimension d")
 ax.set(ylabel="mean exponent of w", title="from $n_0$ to $128\\,n_0$ examples")
 ax.set_xticks(dims, [str(d) for d in dims])
 ax.minorticks_off()
