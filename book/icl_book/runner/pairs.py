@@ -1,8 +1,9 @@
-"""Pairs: ``notebooks/<name>.py``, which is the source and is run, and ``<name>.ipynb``, which others open.
+"""Keep the two files of each notebook alike: ``notebooks/<name>.py`` and ``notebooks/<name>.ipynb``.
 
-JupyterLab saves both files together, while another editor changes only one of them. `sync` writes the
-``.ipynb`` from the ``.py``. An ``.ipynb`` that was edited after its ``.py`` stops `sync`, which would lose
-the edit, and every run, which would run without it.
+The ``.py`` is the source, and only the ``.py`` is run. The ``.ipynb`` is a copy for programs that read
+notebooks only, and `sync` writes it. JupyterLab saves both files together, but other editors change only one
+of them. If an ``.ipynb`` was edited after its ``.py``, `sync` would lose the edit and a run would ignore it.
+So neither begins: `refuse_edited` raises BadInput first.
 """
 
 from __future__ import annotations
@@ -32,20 +33,21 @@ METADATA = {
         "name": "python3",
     },
 }
-#: What these filters keep of the metadata of a cell.
+#: The keys of a cell's metadata that these filters keep.
 KEPT_METADATA = ("tags", "mystnb", "figure", "jupyter")
 
 
 def sync() -> list[Path]:
     """Write each ``notebooks/*.ipynb`` that differs from its ``.py``, and print the files written.
 
-    While the address in ``_config.yml`` is the placeholder, that of git's remote is written there first.
+    If ``_config.yml`` has a placeholder for the address of the repository, the address of git's remote
+    replaces the placeholder first.
 
     Returns:
-        The files written.
+        The ``.ipynb`` files written.
 
     Raises:
-        BadInput: If an ``.ipynb`` was edited; nothing is written then.
+        BadInput: If an ``.ipynb`` was edited after its ``.py``. Nothing is written then.
     """
     refuse_edited(notebooks())
     repository.adopt(ROOT)
@@ -55,7 +57,7 @@ def sync() -> list[Path]:
         text = _make_ipynb(source)
         if not target.is_file() or target.read_text(encoding="utf-8") != text:
             write_atomically(target, text)
-            # With the time of its source, the file is newer only after an edit.
+            # The copy gets the time stamp of its source, so that it is newer only after an edit.
             os.utime(target, ns=(source.stat().st_atime_ns, source.stat().st_mtime_ns))
             written.append(target)
     for path in written:
@@ -64,7 +66,10 @@ def sync() -> list[Path]:
 
 
 def refuse_edited(names: Container[str]) -> None:
-    """Raise BadInput, with the command that takes the edit, if the ``.ipynb`` of one of these was edited."""
+    """Raise BadInput if the ``.ipynb`` of one of these notebooks was edited after its ``.py``.
+
+    The message has the command that writes the edit into the ``.py``, and the command that drops the edit.
+    """
     edited = [
         f"notebooks/{name}.ipynb" for name in notebooks() if name in names and _is_edited(name)
     ]
@@ -77,14 +82,17 @@ def refuse_edited(names: Container[str]) -> None:
 
 
 def _is_edited(name: str) -> bool:
-    """Return whether the ``.ipynb`` is newer than the ``.py`` and has other cells, or cannot be read."""
+    """Return whether the ``.ipynb`` is newer than the ``.py`` and has other cells than the ``.py``.
+
+    A newer ``.ipynb`` that cannot be read counts as edited, too.
+    """
     source, target = _paths(name)
     if not target.is_file() or target.stat().st_mtime_ns <= source.stat().st_mtime_ns:
         return False
     try:
         return _read_cells(target) != _read_cells(source)
     except ValueError:
-        # A file that is not JSON was cut short, or has the marks of a merge conflict.
+        # The file is not JSON: it was cut short, or it has the marks of a merge conflict.
         return True
 
 
@@ -108,7 +116,7 @@ def _read_cells(path: Path) -> list[tuple[str, str, dict[str, Any]]]:
 
 
 def _make_ipynb(source: Path) -> str:
-    """Return the text of the ``.ipynb`` of a ``.py``: no outputs, and ids that stay."""
+    """Return the text of the ``.ipynb`` for a ``.py``, without outputs."""
     import jupytext
 
     node = jupytext.read(source)
@@ -118,6 +126,6 @@ def _make_ipynb(source: Path) -> str:
 
 
 def settle(node: Any) -> None:
-    """Give cells ids that do not change from run to run."""
+    """Give the cells the ids ``cell-00``, ``cell-01``, ..., because random ids would change with each run."""
     for i, cell in enumerate(node.cells):
         cell["id"] = f"cell-{i:02d}"

@@ -1,8 +1,9 @@
-"""What there is to run, and the address of each run.
+"""List the runs of the book or of a sweep, and give each run its address.
 
-A run is a notebook with parameters, a root seed and a device. Its address is a digest of all that its numbers
-depend on: a run whose file exists is done, an edit of what it depends on changes the address, so no stale
-number survives and reverting an edit costs nothing. Time stamps count for nothing.
+A run is a notebook with parameters, a root seed and a device. The address of a run is a digest of everything
+on which the run's numbers depend. The file of a finished run has the address in its name, and a run whose
+file exists is done. An edit of anything in the digest changes the address, so that the notebook runs again.
+If the edit is reverted, the old file is found again. The time stamps of files do not matter.
 """
 
 from __future__ import annotations
@@ -43,16 +44,16 @@ class Run:
     name: str
     #: The preset is presets/<preset>.yml.
     preset: str
-    #: Values that replace the notebook's own, from the preset and the caller.
+    #: The parameters whose values, from the preset or the caller, are not the notebook's own.
     overrides: dict[str, Any]
-    #: Whether the caller changed the preset's values or the random streams. Such a run never reaches the
-    #: book, so its verdicts are reported but do not fail it.
+    #: Whether the caller changed the preset's values or the root seed. Such a run never enters the book, and
+    #: an unexpected verdict is reported but does not make the run fail.
     exploring: bool
-    #: The root of the random streams, see `icl.streams`.
+    #: The seed of all random streams, see `icl.streams`.
     root_seed: int
     #: The value of ICL_DEVICE with which the run computes.
     device: str
-    #: The digest of all that the run depends on, see `address`.
+    #: The address of the run, see `address`.
     digest: str
 
     @property
@@ -63,12 +64,12 @@ class Run:
 
     @property
     def failed(self) -> Path:
-        """Return the path that papermill writes; a run that fails or is killed leaves its file."""
+        """Return the path of the unfinished notebook, which stays if the run fails or is killed."""
         return self.path.with_suffix(".failed.ipynb")
 
     @property
     def reason(self) -> Path:
-        """Return the path of a line that says why the run failed."""
+        """Return the path of a text file with one line, which says why the run failed."""
         return self.path.with_suffix(".failed.txt")
 
     @property
@@ -78,7 +79,7 @@ class Run:
 
     @property
     def words(self) -> str:
-        """Return the arguments of ``python -m icl_book execute``, on any machine, quoted for a shell."""
+        """Return the arguments of ``python -m icl_book execute`` for this run, quoted for a shell."""
         return shlex.join([self.name, "--run", json.dumps(asdict(self))])
 
     def __str__(self) -> str:
@@ -87,13 +88,13 @@ class Run:
 
 
 def root_seed() -> int:
-    """Return the root of all random streams that ``ICL_SEED`` asks for, 0 if it is not set.
+    """Return the value of ``ICL_SEED``, the seed of all random streams; 0 if the variable is not set.
 
     Raises:
-        BadInput: If it is not a root.
+        BadInput: If the value is not a root seed.
     """
     try:
-        # The import reads ``ICL_SEED``, too, so that it can raise.
+        # The import reads ``ICL_SEED``, and raises if the value is wrong.
         from icl import streams
 
         return streams.root_seed()
@@ -102,20 +103,22 @@ def root_seed() -> int:
 
 
 def device() -> str:
-    """Return where runs compute: what ``ICL_DEVICE`` says, else CUDA where PyTorch sees it, else the CPU.
+    """Return the name of the device on which runs compute.
+
+    That is the value of ``ICL_DEVICE`` if it is set. Otherwise it is ``cuda`` if PyTorch finds a GPU, and
+    ``cpu`` if not. Whether a device named by ``ICL_DEVICE`` exists is not checked here.
 
     Raises:
-        BadInput: If ``ICL_DEVICE`` is not the name of a device. `icl_book.runner.schedule.ready` checks
-            whether the device exists.
+        BadInput: If ``ICL_DEVICE`` is not the name of a device.
     """
     if wanted := os.environ.get("ICL_DEVICE"):
         if not re.fullmatch(r"cpu|cuda(:\d{1,3})?", wanted, re.ASCII):
             raise BadInput(
                 f"ICL_DEVICE={wanted!r}: must be cpu, cuda, or cuda: and a number, e.g. cuda:1"
             )
-        # The device need not exist here: a node of a cluster may have it.
+        # The device need not exist on this machine, because the runs may go to a cluster.
         return wanted
-    # A build for CPUs is known without importing PyTorch, which takes long.
+    # A PyTorch for CPUs only is recognized by its version, because importing PyTorch takes long.
     return "cpu" if version("torch").endswith("+cpu") else str(provenance.device())
 
 
@@ -128,11 +131,11 @@ def for_book() -> None:
 
 
 def sources(name: str) -> list[Any]:
-    """Return what a notebook's numbers depend on beside its parameters, random streams and device.
+    """Return what a notebook's numbers depend on, except for its parameters, root seed and device.
 
-    That is the code of its cells, the modules that it reaches (`icl_book.runner.reach`), the lock file,
-    Python, and the installed versions, which may differ from the lock. Comments and docstrings of modules
-    change no number. Texts, verdicts and the look of pages are made when pages are staged.
+    The list has five entries: the code of the notebook's cells; the text of the modules and data files that
+    this code reaches (`reached`), where modules are without comments and docstrings; a digest of the lock
+    file; the version of Python; and the installed versions of packages, which may differ from the lock file.
     """
     cells = code(name)
     files = {
@@ -147,19 +150,19 @@ def sources(name: str) -> list[Any]:
 
 
 def code(name: str) -> list[str]:
-    """Return the code cells of a notebook; their tags, which only hide them, are left out.
+    """Return the text of each code cell of a notebook, without its tags.
 
     Raises:
         BadInput: If the notebook does not exist, or if a cell is not Python.
     """
     found = []
-    # Before the first mark stand the settings of jupytext.
+    # The text before the first mark of a cell is the settings of jupytext.
     cells = re.split(r"^# %%", source(name), flags=re.MULTILINE)[1:]
     for place, cell in enumerate(cells, 1):
         head, _, body = cell.partition("\n")
         if "[markdown]" not in head:
             found.append(body.strip())
-            # The tree is not used: this raises for a cell that is not Python.
+            # The syntax tree is not used. The call raises BadInput if the cell is not Python.
             parse(found[-1], f"notebooks/{name}.py, cell {place}")
     return found
 
@@ -169,7 +172,7 @@ _bare = cache(bare)
 
 
 def claims(text: str) -> dict[str, Any]:
-    """Return the entries of ``book/claims/*.yml`` that a notebook names, by id, as they are written there."""
+    """Return the entries of ``book/claims/*.yml`` whose ids stand in a notebook's ``text``, by id."""
     entries: dict[str, Any] = {}
     for path in sorted((ROOT / "book" / "claims").glob("*.yml")):
         entries |= _read_statements(path.read_text(encoding="utf-8"))
@@ -187,7 +190,7 @@ def notebooks() -> list[str]:
 
 
 def source(name: str) -> str:
-    """Return a notebook's source; BadInput if it does not exist."""
+    """Return the text of a notebook's ``.py``; BadInput if the notebook does not exist."""
     if name not in notebooks():
         raise BadInput(
             f"notebook {name!r}: does not exist; there are {', '.join(notebooks()) or 'none'}"
@@ -196,35 +199,40 @@ def source(name: str) -> str:
 
 
 def check_collect(name: str, wanted: Sequence[str]) -> None:
-    """Raise BadInput unless each wanted name is a claim or a variable of a notebook.
+    """Raise BadInput unless each wanted name is a claim or a variable of the notebook ``name``.
 
-    Which variables hold tables is known only once the notebook has run.
+    Every variable is allowed, because only a run shows which variables hold tables.
     """
     text = source(name)
-    # `claims` finds the ids of the two papers, and the calls of `judge` below those of a further file.
+    # `claims` finds the ids that begin with P1 or P2. Other ids are found in the calls of `judge` below.
     known = list(claims(text))
-    tables = set()
+    variables = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            tables.add(node.id)
+            variables.add(node.id)
         elif isinstance(node, ast.Call) and ast.unparse(node.func) == "judge" and node.args:
             if isinstance(node.args[0], ast.Constant):
                 known.append(str(node.args[0].value))
     for asked in wanted:
-        if asked not in known and asked not in tables:
-            close = difflib.get_close_matches(asked, [*known, *sorted(tables)])
-            hint = (
-                f"did you mean {' or '.join(close)}?"
-                if close
-                else f"its claims are {', '.join(known)}"
-            )
+        if asked not in known and asked not in variables:
+            close = difflib.get_close_matches(asked, [*known, *sorted(variables)])
+            if close:
+                hint = f"did you mean {' or '.join(close)}?"
+            else:
+                hint = f"its claims are {', '.join(known)}"
             raise BadInput(
                 f"collect={asked!r}: {name} has no claim and no table of that name; {hint}"
             )
 
 
 def defaults(name: str) -> dict[str, Any]:
-    """Return the values of the parameters cell, read without running it; BadInput if that is impossible."""
+    """Return the parameters of a notebook with its own values.
+
+    The cell with the tag ``parameters`` is read, and is not run.
+
+    Raises:
+        BadInput: If the notebook or this cell does not exist, or a line is not ``name = literal``.
+    """
     cells = re.split(r"^(?=# %%)", source(name), flags=re.MULTILINE)
     cell = next((c for c in cells if re.match(r'# %%.*tags=\[[^]]*"parameters"', c)), None)
     if cell is None:
@@ -237,13 +245,13 @@ def defaults(name: str) -> dict[str, Any]:
         ) from None
 
 
-#: Which verdicts a preset allows: only those expected, open ones as well, or any. A preset that says nothing
-#: allows any.
+#: The values of the key ``verdicts`` in the file of a preset: which verdicts its runs may have. Without the
+#: key a preset allows any.
 VERDICTS = ("as expected", "as expected or open", "any")
 
 
 def verdicts(preset: str) -> str:
-    """Return which of `VERDICTS` the runs of a preset may have; BadInput if its file says anything else."""
+    """Return which of `VERDICTS` a preset allows; BadInput if its file has another value."""
     found: str = _read_file(preset).get("verdicts", VERDICTS[-1])
     if found not in VERDICTS:
         raise BadInput(
@@ -253,13 +261,18 @@ def verdicts(preset: str) -> str:
 
 
 def _read_preset(preset: str) -> dict[str, Any]:
-    """Return a preset's entries by notebook; `verdicts` checks its key of verdicts first."""
+    """Return the entries of a preset by notebook."""
+    # The key `verdicts` is not a notebook, but a wrong value of it must raise here, too.
     verdicts(preset)
     return {k: v for k, v in _read_file(preset).items() if k != "verdicts"}
 
 
 def _read_file(preset: str) -> dict[str, Any]:
-    """Return the entries of the file of a preset; a file without keys has none."""
+    """Return the content of ``presets/<preset>.yml``; an empty dictionary if the file has no keys.
+
+    Raises:
+        BadInput: If the file does not exist, or is not YAML.
+    """
     path = ROOT / "presets" / f"{preset}.yml"
     known = sorted(p.stem for p in path.parent.glob("*.yml"))
     if preset not in known:
@@ -272,30 +285,35 @@ def _read_file(preset: str) -> dict[str, Any]:
 
 
 def read_grid(grid: str) -> dict[str, list[Any]]:
-    """Return by parameter the values that are tried in all combinations, each once; none for an empty grid.
+    """Return the values of each parameter that a sweep tries, in all combinations.
+
+    A value that is repeated is returned once. An empty grid has no parameters.
 
     Args:
-        grid: Words, ``"noise_std=0.5,1 seed=0,1"``, where a list is one value of a list parameter,
-            ``"dims=[2,3],[5]"``; or the path, from the root of the repository, of a YAML file with the same,
-            ``noise_std: [0.5, 1]``.
+        grid: Either words such as ``"noise_std=0.5,1 seed=0,1"``, or the path of a YAML file with lines such
+            as ``noise_std: [0.5, 1]``, from the root of the repository. If a parameter is itself a list, each
+            of its values is written in brackets: ``"dims=[2,3],[5]"``.
 
     Raises:
-        BadInput: If the grid has another form, its words name a parameter twice, or there is no such file.
+        BadInput: If the grid has another form, if a parameter stands twice among the words, or if the file
+            does not exist.
     """
-    # A word may have blanks after its commas.
+    # Blanks after commas are removed, and each word becomes a line of YAML.
     words = [word.partition("=") for word in re.sub(r",\s+", ",", grid).split()]
     text = "".join(f"{key}: [{values}]\n" for key, _, values in words)
     try:
         if grid.endswith((".yml", ".yaml")):
-            # The grid is one path, even if it has spaces.
+            # The whole grid is one path, which may have spaces.
             words = []
             text = (ROOT / grid).read_text(encoding="utf-8")
-        # The base loader returns text, and lists and mappings of text.
+        # The base loader leaves numbers as texts, which `parse_number` reads.
         found = yaml.load(text, yaml.BaseLoader) if text else {}
         axes: dict[str, Any] = {key: parse_number(values) for key, values in found.items()}
-        # A name stands twice among the words. A BadInput is a ValueError, and gets its message below.
+        # If a name stands twice among the words, there are fewer names than words. A BadInput is a ValueError,
+        # so that the last `except` below catches it and writes the message.
         if len(axes) < len(words):
             raise BadInput
+        # Each parameter needs a list of values that are not empty.
         if not all(
             isinstance(values, list) and values and "" not in values for values in axes.values()
         ):
@@ -307,6 +325,7 @@ def read_grid(grid: str) -> dict[str, list[Any]]:
             f"values {reprlib.repr(grid)}: must be words name=value,value, each name once, or a YAML file "
             "with lines name: [value, value]"
         ) from None
+    # Repeated values are dropped by comparison, because a value may be a list, which a set cannot hold.
     return {
         key: [v for i, v in enumerate(values) if v not in values[:i]]
         for key, values in axes.items()
@@ -314,7 +333,7 @@ def read_grid(grid: str) -> dict[str, list[Any]]:
 
 
 def digest(content: Any) -> str:
-    """Return the digest of plain data, whatever the order of keys."""
+    """Return 16 hexadecimal digits of the SHA-256 of plain data, whatever the order of keys."""
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[
         :16
     ]
@@ -323,18 +342,25 @@ def digest(content: Any) -> str:
 def address(
     name: str, overrides: dict[str, Any], seed: int, device: str, code: Sequence[Any] = ()
 ) -> str:
-    """Return the digest of all that a run depends on; ``code`` is what `sources` returns, if it is known."""
+    """Return the digest of everything that a run depends on.
+
+    ``code`` is what `sources` returns for the notebook ``name``. If it is empty, `sources` is called.
+    """
     return digest([overrides, seed, device, code or sources(name)])
 
 
 def plan(
     preset: str, name: str | None = None, grid: str = "", seed: int | None = None
 ) -> list[Run]:
-    """Return the runs of a book, or of a sweep of one notebook; all are checked, and none is started.
+    """Return the runs of a book, or of a sweep of one notebook, in the order in which they start.
 
-    Without a name these are all notebooks. The root of the random streams is by default `root_seed`. Runs
-    start in this order: that of the preset's entries, and of the grid, see `read_grid`. What equals the
-    notebook's own values is not an override.
+    All runs are checked, and none is started.
+
+    Args:
+        preset: The name of a file in ``presets``. The notebooks have the order of its entries.
+        name: The notebook; by default all notebooks.
+        grid: The values of parameters that are tried in all combinations, see `read_grid`.
+        seed: The root seed; by default that of `root_seed`.
 
     Raises:
         BadInput: If notebook, preset, grid, device, root seed, or a parameter's name, type or value is wrong.
@@ -343,21 +369,23 @@ def plan(
     axes = read_grid(grid)
     chosen_device = device()
     seed = root_seed() if seed is None else seed
-    # Notebooks without an entry come last, and are refused below.
+    # Notebooks without an entry in the preset come last, and raise BadInput below.
     names = [name] if name else sorted(notebooks(), key=[*entries, *notebooks()].index)
     runs = []
     for notebook in names:
-        own, given = defaults(notebook), entries.get(notebook)
+        own = defaults(notebook)
+        given = entries.get(notebook)
         if not isinstance(given, dict):
             raise BadInput(
                 f"presets/{preset}.yml: needs an entry '{notebook}:' with parameters, or '{notebook}: {{}}'"
             )
-        usual = own | {k: parse_number(v) for k, v in given.items()}
+        of_preset = own | {k: parse_number(v) for k, v in given.items()}
         depends_on = sources(notebook)
         for point in itertools.product(*axes.values()):
-            wanted = validate(usual | dict(zip(axes, point, strict=True)), own)
+            wanted = validate(of_preset | dict(zip(axes, point, strict=True)), own)
+            # A value that equals the notebook's own is not an override, and does not change the address.
             overrides = {k: v for k, v in wanted.items() if v != own[k]}
-            exploring = wanted != usual or seed > 0
+            exploring = wanted != of_preset or seed > 0
             run_digest = address(notebook, overrides, seed, chosen_device, depends_on)
             runs.append(
                 Run(notebook, preset, overrides, exploring, seed, chosen_device, run_digest)

@@ -1,6 +1,7 @@
-"""What a process of the book needs of its machine: a home, a user's name, a scratch folder, an end in order.
+"""Prepare a process for its machine, end it in order, and make scratch folders and locks for it.
 
-A container may lack all of these, and a process that is ended has little time to tidy up.
+A container may lack a home folder and a user's name. A process that is told to end has little time to remove
+its files.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from icl_book.provenance import ROOT
 
 #: Environment variables that name folders in which libraries keep settings and caches.
 FOLDERS = ("MPLCONFIGDIR", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")
-#: Signals that ask a process to end: those of Ctrl-C; of kill, timeout and Slurm; of a closed terminal.
+#: Signals that ask a process to end: SIGINT comes from Ctrl-C, SIGTERM from kill, timeout and Slurm, and
+#: SIGHUP from a terminal that is closed.
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 #: A scratch folder that no process holds is removed only after this many seconds, since it may be new.
 MIN_ABANDONED_SECONDS = 60.0
@@ -36,12 +38,12 @@ MAX_TIDYING_SECONDS = 20.0
 
 
 def prepare(root: Path = ROOT) -> None:
-    """Set the environment of this process, and of those that it starts, so that any machine will do.
+    """Change environment variables that do not work on this machine, for this process and those it starts.
 
-    - ``HOME`` is ``_build/home`` where the user's own is missing, or where it, or its ``.cache`` or
-      ``.config``, cannot be written or is full. Git goes on reading the user's settings.
-    - Variables that name a folder for caches are dropped where nothing can be written there.
-    - ``LOGNAME`` is the number of a user without an entry in ``/etc/passwd``.
+    - A variable of `FOLDERS` is deleted if its folder cannot be written.
+    - ``HOME`` becomes ``_build/home`` if the user's home folder is missing, or if the home folder, its
+      ``.cache`` or its ``.config`` cannot be written. Git still reads the user's ``.gitconfig``.
+    - ``LOGNAME`` becomes the user's number if the user has no name, because ``/etc/passwd`` lacks an entry.
     """
     for name in FOLDERS:
         folder = os.environ.get(name)
@@ -62,7 +64,7 @@ def prepare(root: Path = ROOT) -> None:
 
 
 def writable(folder: Path) -> bool:
-    """Return whether a file can be written in a folder, made if need be."""
+    """Return whether a file can be written in a folder, which is made if it does not exist."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder) as file:
@@ -76,12 +78,13 @@ def writable(folder: Path) -> bool:
 
 
 def end_in_order() -> None:
-    """Let every signal that asks this process to end do what Ctrl-C does: raise KeyboardInterrupt, once.
+    """Let each signal of `ENDINGS` raise KeyboardInterrupt in this process, as Ctrl-C does.
 
-    What tidies up then is not interrupted again. A signal that is ignored stays so, as under ``nohup``.
+    A signal that this process ignores, as SIGHUP under ``nohup``, is still ignored.
     """
 
     def interrupt(number: int, frame: FrameType | None) -> None:
+        # Later signals are ignored, so that they do not interrupt the code that removes files.
         for each in ENDINGS:
             signal.signal(each, signal.SIG_IGN)
         raise KeyboardInterrupt
@@ -94,14 +97,20 @@ def end_in_order() -> None:
 def run(
     command: list[str], cwd: Path, environment: Mapping[str, str] | None = None
 ) -> tuple[int, str]:
-    """Run a program to its end; if this process is interrupted, so is all that the program started.
+    """Run a program to its end.
 
-    The environment is by default this process's. Snakemake hangs where it cannot write to its standard error.
-    So the program holds both ends of that pipe, which then does not break if this process is killed alone.
+    If this process is interrupted, the program and all processes that it has started are interrupted, too.
+
+    Args:
+        command: The program and its arguments.
+        cwd: The working directory of the program.
+        environment: The environment of the program; by default that of this process.
 
     Returns:
         The program's exit status, and what it wrote to its standard error.
     """
+    # The program gets the reading end of the pipe, too. Otherwise the pipe would break if this process alone
+    # were killed, and Snakemake hangs if it cannot write to its standard error.
     read_end, write_end = os.pipe()
     with (
         open(read_end, encoding="utf-8", errors="replace") as reader,
@@ -110,7 +119,7 @@ def run(
             command, cwd=cwd, env=environment, stderr=writer, pass_fds=[read_end]
         ) as process,
     ):
-        # The text ends only when the last holder of this end has closed it.
+        # Reading ends only when every process has closed the writing end, also this process.
         writer.close()
         try:
             text = reader.read()
@@ -122,9 +131,10 @@ def run(
 
 
 def interrupt_family(pid: int) -> None:
-    """Interrupt a process and its descendants, wait until they have tidied up, and kill what is left.
+    """End a process and its descendants: interrupt them, and kill those that have not ended in time.
 
-    Background jobs of a shell ignore SIGINT, so that SIGTERM follows.
+    They get SIGINT, then SIGTERM, because background jobs of a shell ignore SIGINT, and then SIGKILL. They
+    have `MAX_TIDYING_SECONDS` after each signal.
     """
     with suppress(psutil.NoSuchProcess):
         family = [psutil.Process(pid)]
@@ -138,10 +148,17 @@ def interrupt_family(pid: int) -> None:
 
 @contextmanager
 def scratch(prefix: str, parent: Path | None = None) -> Iterator[str]:
-    """Make a folder for the time of a ``with`` block, in ``parent``, by default the one for temporary files.
+    """Make a temporary folder for the time of a ``with`` block, and lock it.
 
-    Folders of the same prefix that killed processes left there are removed first. They are known by this: a
-    living process holds a lock on its folder.
+    Older folders with this prefix that killed processes left are removed first (`sweep`). They are known by
+    their lack of a lock.
+
+    Args:
+        prefix: How the folder's name begins.
+        parent: Where the folder lies; by default where the system has temporary files.
+
+    Yields:
+        The path of the folder.
     """
     sweep(prefix, parent)
     with tempfile.TemporaryDirectory(
@@ -149,7 +166,7 @@ def scratch(prefix: str, parent: Path | None = None) -> Iterator[str]:
     ) as folder:
         handle = os.open(folder, os.O_RDONLY)
         try:
-            # Some file systems have no locks. On those, abandoned folders are never removed.
+            # On a file system without locks this raises, and so `_remove_abandoned` removes nothing there.
             with suppress(OSError):
                 fcntl.flock(handle, fcntl.LOCK_EX)
             yield folder
@@ -158,17 +175,18 @@ def scratch(prefix: str, parent: Path | None = None) -> Iterator[str]:
 
 
 def sweep(prefix: str, parent: Path | None = None) -> None:
-    """Remove the folders of `scratch` that killed processes left."""
+    """Remove the folders that `scratch` made with these arguments and that killed processes left."""
     for left in Path(parent or tempfile.gettempdir()).glob(f"{prefix}*"):
         _remove_abandoned(left)
 
 
 def _remove_abandoned(folder: Path) -> None:
-    """Remove a folder of this user's that is not new, if no process holds it or one of those in it.
+    """Remove a folder of `scratch`, unless it is another user's, is new or is in use.
 
-    A run has its own folder inside that of the call that started it, and may outlive the call.
+    A folder is in use if a process holds a lock on the folder itself or on a folder directly inside it. The
+    folder of a call has the folders of its runs inside, and a run may outlive the call.
     """
-    # A lock that another process holds raises OSError, which ends the block before anything is removed.
+    # Locking what another process holds raises OSError, which ends the block before anything is removed.
     with suppress(OSError), ExitStack() as stack:
         state = folder.lstat()
         if state.st_uid != os.geteuid() or time.time() - state.st_mtime < MIN_ABANDONED_SECONDS:
@@ -185,7 +203,8 @@ def _remove_abandoned(folder: Path) -> None:
 def locked(path: Path, wait: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Hold a lock on the file ``path``, which need not exist, for the time of a ``with`` block.
 
-    If another process holds it, ``wait`` is called once, and the block begins when that process lets go.
+    If another process holds the lock, ``wait`` is called once, and the block begins when that process has
+    released the lock.
 
     Raises:
         BadInput: If the file system of ``path`` does not support locks.
@@ -197,7 +216,7 @@ def locked(path: Path, wait: Callable[[], None] = lambda: None) -> Iterator[None
     except Timeout:
         wait()
         lock.acquire()
-    # Filelock raises this where the system call is missing.
+    # Filelock raises this if the system has no call for locks.
     except NotImplementedError:
         raise _refuse_lock(path) from None
     except OSError as error:

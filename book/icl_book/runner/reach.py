@@ -1,8 +1,8 @@
-"""Which modules of this repository the numbers of a notebook can depend on, by its import lines.
+"""Find the modules of this repository on which the numbers of a notebook can depend, by its import lines.
 
-Imports are followed name by name: a name that a package re-exports is looked up where it is defined, so that
-a new function of `icl.risk` changes no chapter. Imports inside functions count, too. Modules that cannot
-change a number do not (`APART`).
+Imports are followed name by name. If a notebook imports a name from a package, the module in the package that
+defines the name counts, and the other modules of the package do not. Imports inside functions count, too. The
+modules of `APART` do not count, because they cannot change a number.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from pathlib import Path
 
 from icl_book.parameters import BadInput
 
-#: The folder of each package, from the root of the repository.
+#: The folder in which each package lies, from the root of the repository.
 HOMES = {"icl": ".", "icl_book": "book", "icl_rigor": "book"}
-#: Modules that change neither numbers nor figures. Pages judge the evidence anew, by today's claims; the
-#: others record where a number comes from, and call git.
+#: Modules that change neither numbers nor figures. Those of `icl_book.claims` judge and show numbers, which is
+#: done anew when the pages are made. The other two record where a number comes from, and call git.
 APART = {
     "icl_book.claims.card",
     "icl_book.claims.claim",
@@ -27,7 +27,7 @@ APART = {
     "icl_book.provenance",
     "icl_book.repository",
 }
-#: Data files that a module reads.
+#: The data files that a module reads, by the name of the module.
 READS = {
     "icl_book.figures.interactive": [
         "book/icl_book/figures/interactive.css",
@@ -42,7 +42,11 @@ READS = {
 
 
 def reached(root: Path, text: str) -> list[Path]:
-    """Return the files that a notebook's code reaches, and the data files that these read, sorted."""
+    """Return the files of all modules that code imports, directly or through other modules, sorted.
+
+    The data files that these modules read (`READS`) are among them. ``text`` is the code of a notebook, and
+    ``root`` the folder of the repository.
+    """
     found: dict[str, Path] = {}
     to_follow = list(_list_imports(root, ast.parse(text)))
     while to_follow:
@@ -58,13 +62,16 @@ def reached(root: Path, text: str) -> list[Path]:
 
 @cache
 def _list_imports_of(root: Path, path: Path, changed: int) -> list[str]:
-    """Return the modules that a file imports from; the time of its last change is a key of the cache."""
+    """Return what `_list_imports` yields for the code in a file.
+
+    ``changed`` is the time of the file's last change. It serves as a key of the cache only.
+    """
     return list(_list_imports(root, _parse_file(path, changed)))
 
 
 def _list_imports(root: Path, tree: ast.Module) -> Iterator[str]:
     """Yield the modules that define what a piece of code imports."""
-    # These are the names that the code takes from the package itself, as in ``icl.risk``.
+    # These are the names that the code takes from the package itself: `risk` in ``icl.risk``.
     attributes = {
         node.attr
         for node in ast.walk(tree)
@@ -73,7 +80,7 @@ def _list_imports(root: Path, tree: ast.Module) -> Iterator[str]:
         and node.value.id == "icl"
     }
     for node in _walk_statements(tree):
-        # Only a relative import, which this repository does not use, can lack a module.
+        # An import without a module is a relative one, which this repository does not use.
         if isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 yield _find_maker(root, node.module, alias.name)
@@ -86,13 +93,18 @@ def _list_imports(root: Path, tree: ast.Module) -> Iterator[str]:
 
 
 def _find_maker(root: Path, module: str, name: str) -> str:
-    """Return the module that defines ``name``, or is it, where code imports it from ``module``."""
+    """Return the module that defines ``name``, which code imports from ``module``.
+
+    If ``name`` is itself a module, that module is returned. If the package ``module`` re-exports the name, it
+    is looked up in the module from which the package imports it.
+    """
     if _find_file(root, f"{module}.{name}"):
         return f"{module}.{name}"
     path = _find_file(root, module)
     if path is None or path.name != "__init__.py":
         return module
-    # The lines for type checkers count here: `icl` re-exports by them, and imports on first use.
+    # Lines for type checkers count here, because `icl` has its re-exports in such lines only: it imports a
+    # module on first use.
     for node in ast.walk(_parse_file(path, path.stat().st_mtime_ns)):
         if isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
@@ -102,7 +114,7 @@ def _find_maker(root: Path, module: str, name: str) -> str:
 
 
 def _walk_statements(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield all nodes but those that only a type checker sees."""
+    """Yield all nodes below ``tree``, except for those inside ``if TYPE_CHECKING``."""
     for node in ast.iter_child_nodes(tree):
         if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
             yield node
@@ -110,7 +122,7 @@ def _walk_statements(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def _find_file(root: Path, module: str) -> Path | None:
-    """Return the file of a module of this repository; None for any other."""
+    """Return the file of a module by its full name; None if this repository has no such module."""
     package, *rest = module.split(".")
     if package not in HOMES:
         return None
@@ -121,7 +133,7 @@ def _find_file(root: Path, module: str) -> Path | None:
 
 @cache
 def _parse_file(path: Path, changed: int) -> ast.Module:
-    """Return the syntax tree of a file; the time of its last change is a key of the cache."""
+    """Return the syntax tree of a file; ``changed``, the time of its change, is a key of the cache only."""
     return parse(path.read_text(encoding="utf-8"), os.path.relpath(path))
 
 

@@ -15,12 +15,12 @@ from icl_book.provenance import CARD_MIME, FOOTER_MIME, TABLES_MIME
 
 
 def seal(node: Mapping[str, Any]) -> None:
-    """Write a checksum of its other content into an executed notebook's metadata."""
+    """Write into the metadata of an executed notebook a checksum of its cells and its metadata ``icl``."""
     node["metadata"]["icl"]["checksum"] = _compute_checksum(node)
 
 
 def _compute_checksum(node: Mapping[str, Any]) -> str:
-    """Return the digest of a notebook's cells and of the run's own metadata, without the checksum there."""
+    """Return the digest of a notebook's cells and of its metadata ``icl``, without the checksum there."""
     record = {k: v for k, v in node["metadata"]["icl"].items() if k != "checksum"}
     return hashlib.sha256(json.dumps([node["cells"], record], sort_keys=True).encode()).hexdigest()
 
@@ -49,7 +49,7 @@ def read(path: Path | str) -> dict[str, Any]:
 
 
 def whole(path: Path) -> bool:
-    """Return whether an executed notebook exists and is undamaged; print a line if it is damaged."""
+    """Return whether an executed notebook exists and is undamaged, and print a line if it is damaged."""
     try:
         return path.is_file() and bool(read(path))
     except BadInput as error:
@@ -58,16 +58,23 @@ def whole(path: Path) -> bool:
 
 
 def collect(path: Path | str) -> dict[str, Any]:
-    """Read what an executed notebook found, see `extract_results`; BadInput as `read`."""
+    """Return the results (`extract_results`) in the file of an executed notebook.
+
+    Raises:
+        BadInput: As `read` and `extract_results`.
+    """
     return extract_results(read(path))
 
 
 def extract_results(node: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what an executed notebook found.
+    """Return the results of an executed notebook as a dictionary.
 
-    The result has the attributes of `icl_book.runner.plan.Run`, ``parameters``, ``seconds``, ``device``,
-    ``machine``, ``versions``, ``peak_memory`` in bytes, ``commit``, and ``cards``, the records of all cards.
-    They are judged anew by today's claims, because the notebook holds evidence only.
+    - The keys of `icl_book.runner.plan.Run` say which run it was, and ``parameters`` has the values of all
+      parameters.
+    - ``seconds``, ``peak_memory`` (in bytes), ``device``, ``machine``, ``versions`` and ``commit`` say what
+      the run took and where it ran.
+    - ``cards`` has the records of all cards. The notebook holds only the evidence, so that each record is
+      made here, by today's claims.
 
     Raises:
         BadInput: Unless the notebook has one ``notebook.footer()`` and the evidence that its claims need.
@@ -84,11 +91,10 @@ def extract_results(node: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def surprising(found: Iterable[Mapping[str, Any]], allowed: str) -> list[str]:
-    """Return a line for each card whose verdict is not as expected.
+    """Return a line for each card whose verdict is not the expected one.
 
-    ``allowed`` is what the preset allows, see `icl_book.runner.plan.verdicts`. With ``as expected or open`` a
-    statement that is left open gets a line only if it is open for want of a case. With ``any`` every
-    unexpected verdict gets one.
+    ``allowed`` is one of `icl_book.runner.plan.VERDICTS`. With ``as expected or open``, a card whose verdict
+    is *open* or *inconclusive* gets a line only if a part of the card lacks a case.
     """
     # See `_judge_anew` for why this is imported here.
     from icl_book.claims.card import list_empty_parts, write_line
@@ -96,18 +102,20 @@ def surprising(found: Iterable[Mapping[str, Any]], allowed: str) -> list[str]:
     said = []
     for card in found:
         undecided = card["verdict"] in ("inconclusive", "open") and not list_empty_parts(card)
-        if not card["as_expected"] and not (undecided and allowed == "as expected or open"):
+        may_be_undecided = allowed == "as expected or open"
+        if not card["as_expected"] and not (undecided and may_be_undecided):
             said.append(write_line(card))
     return said
 
 
 def _judge_anew(evidence: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the record of a card, by the words and the rule that its claim has today.
+    """Return the record of a card, with the words and by the rule that its claim has today.
 
     Raises:
-        BadInput: If the claim is gone, or needs evidence that the notebook lacks, which then must run again.
+        BadInput: If the claim does not exist any more, or needs evidence that the notebook lacks. The notebook
+            must then run again.
     """
-    # These take long to import, and a command that only looks for missing runs does not need them.
+    # The claims take long to import, and a command that only looks for missing runs does not need them.
     from icl_book.claims import find
     from icl_book.claims.judge import decide
 
@@ -119,19 +127,22 @@ def _judge_anew(evidence: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def tables(path: Path | str) -> dict[str, str]:
-    """Return the tables that an executed notebook had at its end, as CSV, by name; BadInput as `read`."""
+    """Return the tables that an executed notebook kept, as CSV by name; BadInput as `read`."""
     kept = ["".join(data[TABLES_MIME]) for data in shown(read(path)) if TABLES_MIME in data]
     found: dict[str, str] = json.loads(kept[-1]) if kept else {}
     return found
 
 
 def shown(node: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the data that the cells of a notebook displayed, each by media type."""
+    """Return the data of each output of a notebook's cells: a dictionary by media type for each output."""
     return [output.get("data", {}) for cell in node["cells"] for output in cell.get("outputs", [])]
 
 
 def judged(runs: Iterable[Mapping[str, Any]]) -> dict[str, list[tuple[str, dict[str, Any]]]]:
-    """Return by claim which notebooks judge it, each with its card, as `extract_results` has them."""
+    """Return for the id of each judged claim a list of pairs: a notebook's name, and the record of its card.
+
+    ``runs`` are results, as `extract_results` returns them.
+    """
     found: dict[str, list[tuple[str, dict[str, Any]]]] = {}
     for run in runs:
         for card in run["cards"]:
@@ -140,17 +151,24 @@ def judged(runs: Iterable[Mapping[str, Any]]) -> dict[str, list[tuple[str, dict[
 
 
 def cards(runs: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the cards of some runs, as `extract_results` has them, by claim: of several the first."""
+    """Return the record of each card in the results of runs, by the id of its claim.
+
+    If several runs judge a claim, the record is that of the first.
+    """
     return {claim_id: card for claim_id, ((_, card), *_) in judged(runs).items()}
 
 
 def readings(card: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """Return the cases of a card by reading, our own reading first, as in the outcomes of its readings."""
+    """Return the judged cases of a card by the name of the reading, our own reading first."""
     ours, *_ = card["readings"]
     return {ours: card["cases"], **card["other_readings"]}
 
 
 def list_cases(card: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return all cases of a card: of our reading, the control, other readings, and where these hold."""
+    """Return all judged cases of a card.
+
+    These are the cases of our reading, of the control, of the other readings, and of the situations that show
+    where another reading holds.
+    """
     others = itertools.chain(*card["other_readings"].values(), *card["holding"].values())
     return [*card["cases"], *card["control_cases"], *others]

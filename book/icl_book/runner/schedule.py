@@ -31,14 +31,19 @@ STATUS = re.compile(r"non-zero exit status (\d+)")
 
 
 def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
-    """Let Snakemake run what is not done yet, in this order; see ``Snakefile``.
+    """Let Snakemake execute those of the runs that are not done yet, in this order; see ``Snakefile``.
 
-    Two processes that want the same run share it: the second waits, and finds it done. At most ``jobs`` run
-    at a time, or if that is empty as many as the cores and the free memory of this machine allow. They run
-    on the cluster whose settings are in the folder ``profile``, or without one on this machine.
+    If another process already executes one of the runs, this one waits for the result.
+
+    Args:
+        runs: At least one run. All have the same preset.
+        jobs: How many runs are executed at a time, at most. If it is empty, they are as many as the cores and
+            the free memory of this machine allow.
+        profile: A folder with the settings of a cluster, on which the runs are executed. If it is empty, they
+            are executed on this machine.
 
     Returns:
-        The exit status.
+        The exit status, which is 0 if all runs are done.
 
     Raises:
         BadInput: If jobs or profile is wrong, or for what `ready` finds; nothing has run then.
@@ -46,13 +51,14 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
     """
     _check_call(jobs, profile)
     calls = ROOT / "_build" / "calls"
-    # A cluster's machines share this folder, but perhaps no locks: each tidies up after itself only.
+    # The machines of a cluster share this folder, but perhaps not its locks. So each machine removes only
+    # the folders that begin with its own name.
     own_prefix = f"{platform.node()}-"
-    # Calls that were killed leave folders, which go even if there is nothing to run now.
+    # The folders of killed calls are removed even if there is nothing to run now.
     process.sweep(own_prefix, calls)
     for prefix in ("icl-call-", "icl-kernel-"):
         process.sweep(prefix)
-    # Runs with one path are one run.
+    # Two runs with the same path are the same run.
     different = {run.path: run for run in runs}.values()
     to_do = [run for run in different if not whole(run.path)]
     jobs = jobs or str(_fit_jobs(len(to_do)))
@@ -87,17 +93,20 @@ def _check_call(jobs: str, profile: str) -> None:
 
 
 def _fit_jobs(runs: int) -> int:
-    """Return how many runs this machine has cores and free memory for; each has the user's threads or one."""
+    """Return how many of ``runs`` runs the cores and the free memory of this machine allow at a time.
+
+    A run has as many threads as ``OMP_NUM_THREADS`` says, and one if that is not set.
+    """
     threads = available() if os.environ.get("OMP_NUM_THREADS") else 1
     in_memory = int(psutil.virtual_memory().available) // BYTES_OF_A_RUN
     return max(1, min(runs, processors() // threads, in_memory))
 
 
 def _make_snakemake_plan(to_do: Sequence[Run], jobs: int, profile: str) -> dict[str, Any]:
-    """Return what ``Snakefile`` reads: a task for each run, and what all of them share.
+    """Return what ``Snakefile`` reads: the path of Python, the threads of a run, and a task for each run.
 
-    A task is the notebook's name and the arguments of ``python -m icl_book execute``. Its key is the name of
-    the stamp by which Snakemake knows that it is done.
+    A task is the notebook's name and the arguments of ``python -m icl_book execute``. The key of a task is
+    the name of its stamp, an empty file by which Snakemake knows that the task is done.
     """
     tasks = {
         f"{run.name}.{run.digest}": [run.name, f"--label '{i} of {len(to_do)}' {run.words}"]
@@ -111,26 +120,28 @@ def _make_snakemake_plan(to_do: Sequence[Run], jobs: int, profile: str) -> dict[
 
 
 def _run_snakemake(folder: str, temporary: str, jobs: str, profile: str) -> tuple[int, str]:
-    """Run Snakemake on the plan in a folder; return its exit status and its words.
+    """Run Snakemake on the plan in ``folder``; return its exit status and its standard error.
 
-    On this machine the runs have their temporary files in the folder ``temporary``.
+    Runs on this machine have their temporary files in the folder ``temporary``.
     """
     command = [sys.executable, "-m", "snakemake", "--cores", jobs]
     command += ["--jobs", jobs, "--profile", profile] if profile else []
-    # Snakemake runs in the root of the repository, from which the folder is named.
+    # Snakemake runs in the root of the repository, so that the path begins there.
     command += ["--config", f"folder={os.path.relpath(folder, ROOT)}"]
-    # What the user set for Snakemake is for workflows of theirs.
+    # The user's settings of Snakemake are for other workflows.
     environment = {k: v for k, v in os.environ.items() if not k.startswith("SNAKEMAKE_")}
-    # A run that is killed leaves its temporary files in a folder of this call. A cluster's machines have
-    # folders of their own.
-    environment |= {} if profile else {"TMPDIR": temporary}
+    # A killed run leaves its temporary files in this folder, which the caller removes. The machines of a
+    # cluster do not have this folder.
+    if not profile:
+        environment["TMPDIR"] = temporary
     return process.run(command, ROOT, environment)
 
 
 def _report(to_do: Sequence[Run], status: int, said: str, seconds: float, profile: str) -> int:
-    """Print what failed and why, or that all is done; return the exit status.
+    """Print that all runs are done, or what failed and why; return the exit status.
 
-    ``status`` and ``said`` are Snakemake's exit status and words.
+    ``status`` and ``said`` are Snakemake's exit status and its standard error. ``seconds`` is the time that
+    Snakemake took.
     """
     undone = [run for run in to_do if not whole(run.path)]
     if status == 0 and not undone:
@@ -141,10 +152,11 @@ def _report(to_do: Sequence[Run], status: int, said: str, seconds: float, profil
         for run in to_do
         if run.reason.is_file()
     ]
-    # Snakemake's words help unless some run left its reason, or all that failed ended with 1 and printed why.
+    # The end of Snakemake's output is printed only if nothing else says why. A run says it by its reason, and
+    # a command that ended with the status 1 has printed it.
     if not reasons and set(STATUS.findall(said)) != {"1"}:
         print(*filter(str.strip, said.splitlines()[-MAX_SHOWN_LINES:]), sep="\n")
-    # A run that is killed does not leave a reason.
+    # A killed run does not leave a reason.
     if silent := len(undone) - len(reasons):
         logs = " and .snakemake/slurm_logs" if profile else ""
         reasons.append(f"{silent} of {len(to_do)} runs not done, see above{logs}")
@@ -153,7 +165,11 @@ def _report(to_do: Sequence[Run], status: int, said: str, seconds: float, profil
 
 
 def _share_threads(jobs: int, profile: str) -> str:
-    """Return the threads of a run, as a shell reads them: the user's number, or Slurm's, or a fair share."""
+    """Return the number of threads of a run, as a text that a shell evaluates.
+
+    It is ``OMP_NUM_THREADS`` if that is set, or else, on a cluster, the number that Slurm gives the run.
+    Otherwise the ``jobs`` runs at a time share the processors of this machine equally.
+    """
     if os.environ.get("OMP_NUM_THREADS"):
         return str(available())
     share = max(1, available() // jobs)
@@ -161,9 +177,10 @@ def _share_threads(jobs: int, profile: str) -> str:
 
 
 def ready(runs: Sequence[Run], profile: str = "") -> None:
-    """Raise BadInput for what would fail in every kernel: a mistake in the claims, a missing device.
+    """Raise BadInput if the claims have a mistake or this machine lacks the device of a run.
 
-    With the ``profile`` of a cluster, a device is looked for where the job runs, not here.
+    Each run would fail for these reasons. With the ``profile`` of a cluster the device is not checked,
+    because the runs are executed on other machines.
     """
     # The claims take long to import, and some commands do not need them.
     from icl_book.claims import registry

@@ -1,8 +1,9 @@
 """Judge one claim alone, by the cells of its chapter that its evidence needs.
 
-A cell needs the cells before it that assign a name which it uses, or a part of its value. A change by a call,
-as of ``append``, is not seen. Cells that only draw are left out, so that an exact claim takes seconds. Cells
-run in this process, as in a script.
+A cell needs an earlier cell if it uses a name that the earlier cell assigns. It also needs an earlier cell that
+assigns a part of the name's value, as in ``x[0] = 1``. A change by a call, as of ``append``, is not seen.
+Other cells, such as those that only draw, are left out, so that an exact claim takes seconds. The cells run in
+this process, as in a script.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ from icl_book.runner.plan import code, notebooks
 
 
 def judge_alone(claim_id: str) -> Card:
-    """Measure what a claim needs at the sizes of its chapter, and judge it.
+    """Run the cells that a claim needs, with the parameters of its chapter, and return the claim's card.
 
     Raises:
-        BadInput: If the claim does not exist or is not testable, if no chapter judges it, or if a cell fails.
+        BadInput: If the claim does not exist, if it is *not testable* or *not read*, if no chapter judges it,
+            or if a cell fails.
     """
     claim = find(claim_id)
     if claim.rule is None:
@@ -39,9 +41,14 @@ def judge_alone(claim_id: str) -> Card:
 
 
 def _run_cells(name: str, cells: list[str], last: int, claim_id: str) -> Card:
-    """Run the cell ``last``, which judges the claim, and those that it needs; return the claim's card."""
+    """Run the cell with the index ``last``, which judges the claim, and the cells that it needs, in order.
+
+    Returns:
+        The card of the claim.
+    """
     found: list[Card] = []
 
+    # The cells call this in place of `judge`, because they may judge other claims, too.
     def judge_if_asked(asked: str, *evidence: Any, **options: Any) -> None:
         if asked == claim_id:
             found.append(judge(asked, *evidence, **options))
@@ -58,21 +65,23 @@ def _run_cells(name: str, cells: list[str], last: int, claim_id: str) -> Card:
                 exec(compile(tree, f"{name}, cell {place + 1}", "exec"), namespace)
         except Exception as error:
             raise BadInput(f"{name}: cell {place + 1}: {type(error).__name__}: {error}") from error
-        # The cell that imports `judge` has run; cells after it may judge other claims of the chapter, too.
+        # The name is there as soon as the cell that imports `judge` has run.
         if "judge" in namespace:
             namespace["judge"] = judge_if_asked
     return found[-1]
 
 
 def needed(cells: list[str], last: int) -> list[int]:
-    """Return the places of a cell, ``last``, and of those that it needs, in their order.
+    """Return the indices of the cell ``last`` and of the cells that it needs, in their order.
 
-    These always include the setup, which calls ``notebook.setup``, and before it the parameters: cells that
-    only assign.
+    The setup, a cell that calls ``notebook.setup``, is always needed. So are the parameters: the cells before
+    the setup that consist of assignments only.
     """
     trees = [ast.parse(cell) for cell in cells]
-    places, missing = [last], reads(trees[last])
-    # Cells are visited backwards, so that the setup is seen before the parameters that it reads.
+    places = [last]
+    # These names must be assigned by earlier cells.
+    missing = reads(trees[last])
+    # Cells are visited backwards, so that the setup is seen before the parameters.
     setup_seen = False
     for place in range(last - 1, -1, -1):
         only_assigns = all(isinstance(statement, ast.Assign) for statement in trees[place].body)
@@ -80,7 +89,7 @@ def needed(cells: list[str], last: int) -> list[int]:
         is_parameters = setup_seen and only_assigns
         if is_setup or is_parameters or missing & changes(trees[place]):
             places.append(place)
-            # A name that a cell changes without assigning it is still missing.
+            # If the cell changes only a part of a name's value, the name is still missing.
             missing = (missing - _list_assigned(trees[place])) | reads(trees[place])
         setup_seen = setup_seen or is_setup
     return places[::-1]
@@ -95,7 +104,7 @@ def _list_judged(tree: ast.AST) -> Iterator[str]:
 
 
 def reads(tree: ast.Module) -> set[str]:
-    """Return the names that a cell takes from cells before it: those read before a statement assigns them."""
+    """Return the names that a cell takes from earlier cells: it reads them before it assigns them."""
     names: set[str] = set()
     known = set(dir(builtins))
     for statement in tree.body:
@@ -110,11 +119,12 @@ def reads(tree: ast.Module) -> set[str]:
             for node in ast.walk(statement)
             if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name)
         }
-        # These names are bound by a comprehension or a function inside the statement.
+        # The names that a comprehension or a function inside the statement binds are not read from outside.
         targets = [n.target for n in ast.walk(statement) if isinstance(n, ast.comprehension)]
         inner = {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
         inner |= {n.arg for n in ast.walk(statement) if isinstance(n, ast.arg)}
-        # So are the names that a loop, a with or a def binds. An assignment may read what it binds: x = f(x).
+        # The same is true of the names that a loop, a with or a def binds. It is not true of an assignment,
+        # which may read the name that it binds: x = f(x).
         if not isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign):
             inner |= changes(statement)
         names |= loads - known - inner
@@ -123,9 +133,9 @@ def reads(tree: ast.Module) -> set[str]:
 
 
 def _list_assigned(tree: ast.Module) -> set[str]:
-    """Return the names that a cell assigns, defines or imports, whatever their values were before.
+    """Return the names that a cell certainly assigns, defines or imports as a whole.
 
-    What stands inside another statement, such as a branch that may not be taken, is left out.
+    Assignments inside another statement are left out, because a branch may not be taken.
     """
     names: set[str] = set()
     for statement in tree.body:
@@ -141,9 +151,10 @@ def _list_assigned(tree: ast.Module) -> set[str]:
 
 
 def changes(tree: ast.AST) -> set[str]:
-    """Return the names that a cell or a statement may change.
+    """Return the names that a cell or a statement may change or bind.
 
-    It assigns, deletes, imports or defines them, has them as arguments, or assigns a part: ``x[0] = 1``.
+    These are the names that it assigns, deletes, imports or defines, the names of which it assigns a part, as
+    in ``x[0] = 1``, and the arguments of its functions.
     """
     names: set[str] = set()
     for node in ast.walk(tree):

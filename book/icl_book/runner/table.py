@@ -1,4 +1,4 @@
-"""The tables of a sweep: what was judged, in long form, and what the notebook computed."""
+"""Write the tables of a sweep: the judged cases, and the tables that the notebook kept."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from icl_book.provenance import ROOT
 from icl_book.runner.plan import Run
 from icl_book.runner.record import collect, readings, tables
 
-#: The row of a reading without a case at the parameters of a run.
+#: Stands for the case of a reading that has none, so that the reading has a row.
 WITHOUT_CASE = {
     "name": NO_CASE,
     "measured": math.nan,
@@ -31,14 +31,19 @@ WITHOUT_CASE = {
 
 
 def tabulate_cases(found: Mapping[str, Any]) -> pd.DataFrame:
-    """Return a row for each case of each reading of each card in the results of a run.
+    """Return a table with a row for each case of each reading of each card.
 
     A reading without a case has one row without a number, so that its verdict is in the table.
 
-    Columns are the run's parameters (lists as texts), root seed, notebook and seconds; ``claim``, its
-    ``verdict``, ``reading``, ``case``, ``outcome``, ``evidence`` (how the number was found), ``measured`` in
-    its interval from ``low`` to ``high``, ``samples``; and the case's labels by name, ``case <name>`` where a
-    column is called like that already.
+    Args:
+        found: The results of a run, as `icl_book.runner.record.extract_results` returns them.
+
+    Returns:
+        The table. Its first columns are those of `_describe_run`. ``claim`` is followed by its ``verdict``, the
+        ``reading``, the name of the ``case`` and its ``outcome``. ``evidence`` says how the number was found.
+        The number, ``measured``, has the interval from ``low`` to ``high``, and was found from ``samples``
+        samples. The other columns are the labels of the case. A label with the name of an earlier column is
+        called ``case <name>``.
     """
     rows = []
     for card in found["cards"]:
@@ -60,16 +65,22 @@ def tabulate_cases(found: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def _describe_run(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns of a run: its parameters, lists as texts, root seed, seconds and notebook."""
+    """Return the columns of a run: its parameters by name, ``root_seed``, ``seconds`` and ``notebook``.
+
+    Parameters that are lists become texts.
+    """
     shown = {k: str(v) if isinstance(v, list) else v for k, v in found["parameters"].items()}
     return shown | {k: found[k] for k in ("root_seed", "seconds")} | {"notebook": found["name"]}
 
 
 def table(found: Mapping[str, Any], text: str) -> pd.DataFrame:
-    """Return a table that a run kept, given as CSV, with the run's columns before its own.
+    """Return a table that a run kept, with the columns of the run (`_describe_run`) before its own.
 
-    The run's columns are those of `tabulate_cases`: parameters, root seed, seconds and notebook, the same in
-    each row. A column of the table that is called like one of the run is called ``table <name>``.
+    A column of the table with the name of a column of the run is called ``table <name>``.
+
+    Args:
+        found: The results of the run.
+        text: The table as CSV.
     """
     own = pd.read_csv(io.StringIO(text))
     run = pd.DataFrame([_describe_run(found)] * len(own))
@@ -81,16 +92,18 @@ def write(runs: Sequence[Run], wanted: Sequence[str] = ()) -> list[Path]:
 
     Args:
         runs: Finished runs of one notebook.
-        wanted: Claims and tables of the notebook. Without any, the cases of all claims are written.
+        wanted: Ids of claims and names of tables of the notebook.
 
     Returns:
-        The CSV files: ``cases``, all or those of the claims wanted, in long form; for claims wanted ``wide``,
-        a row a run and a column a case; and each table wanted, the rows of all runs one below the other.
+        The paths of the CSV files. ``cases.csv`` has the table of `tabulate_cases`, of all runs and for the
+        wanted claims, or for all claims if none is wanted. If claims are wanted, ``wide.csv`` has a row for
+        each run and a column with the number of each case. Each wanted table has a file with the rows of all
+        runs one below the other.
 
     Raises:
-        BadInput: If the runs have neither a claim nor a table of that name, naming those that they have.
+        BadInput: If the runs have neither a claim nor a table with a wanted name.
     """
-    # The file's name tells the runs of one notebook apart.
+    # All runs are of one notebook, so that the column `notebook` has the names of their files instead.
     found = [collect(run.path) | {"name": run.path.name} for run in runs]
     kept = [tables(run.path) for run in runs]
     long = pd.concat(map(tabulate_cases, found), ignore_index=True)
@@ -106,7 +119,7 @@ def write(runs: Sequence[Run], wanted: Sequence[str] = ()) -> list[Path]:
     if wanted_claims:
         run_columns = list(_describe_run(found[0]))
         label = long["claim"] + " | " + long["reading"] + " | " + long["case"]
-        # A wide table has room for one number of a name; it is the first.
+        # If several cases of a run have the same label, only the first has a place in the wide table.
         once = long.assign(label=label).drop_duplicates([*run_columns, "label"])
         frames["wide"] = once.pivot(
             index=run_columns, columns="label", values="measured"
@@ -124,7 +137,7 @@ def write(runs: Sequence[Run], wanted: Sequence[str] = ()) -> list[Path]:
 
 
 def save(frame: pd.DataFrame, path: Path) -> Path:
-    """Write a table as CSV and Parquet, each whole or not at all; return the path of the first."""
+    """Write a table as CSV and as Parquet, each file whole or not at all; return the path of the CSV file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_path(path.with_suffix(".csv")) as part:
         frame.to_csv(part, index=False)
