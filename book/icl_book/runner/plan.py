@@ -309,8 +309,8 @@ def read_grid(grid: str) -> dict[str, list[Any]]:
         # The base loader leaves numbers as texts, which `parse_number` reads.
         found = yaml.load(text, yaml.BaseLoader) if text else {}
         axes: dict[str, Any] = {key: parse_number(values) for key, values in found.items()}
-        # If a name stands twice among the words, there are fewer names than words. A BadInput is a ValueError,
-        # so that the last `except` below catches it and writes the message.
+        # If a name stands twice among the words, there are fewer names than words. A BadInput is a
+        # ValueError, so that the last `except` below catches it and writes the message.
         if len(axes) < len(words):
             raise BadInput
         # Each parameter needs a list of values that are not empty.

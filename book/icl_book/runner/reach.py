@@ -17,8 +17,8 @@ from icl_book.parameters import BadInput
 
 #: The folder in which each package lies, from the root of the repository.
 HOMES = {"icl": ".", "icl_book": "book", "icl_rigor": "book"}
-#: Modules that change neither numbers nor figures. Those of `icl_book.claims` judge and show numbers, which is
-#: done anew when the pages are made. The other two record where a number comes from, and call git.
+#: Modules that change neither numbers nor figures. Those of `icl_book.claims` judge and show numbers, which
+#: is done anew when the pages are made. The other two record where a number comes from, and call git.
 APART = {
     "icl_book.claims.card",
     "icl_book.claims.claim",

@@ -112,8 +112,8 @@ def _judge_anew(evidence: Mapping[str, Any]) -> dict[str, Any]:
     """Return the record of a card, with the words and by the rule that its claim has today.
 
     Raises:
-        BadInput: If the claim does not exist any more, or needs evidence that the notebook lacks. The notebook
-            must then run again.
+        BadInput: If the claim does not exist any more, or needs evidence that the notebook lacks. The
+            notebook must then run again.
     """
     # The claims take long to import, and a command that only looks for missing runs does not need them.
     from icl_book.claims import find

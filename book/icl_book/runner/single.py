@@ -1,9 +1,9 @@
 """Judge one claim alone, by the cells of its chapter that its evidence needs.
 
-A cell needs an earlier cell if it uses a name that the earlier cell assigns. It also needs an earlier cell that
-assigns a part of the name's value, as in ``x[0] = 1``. A change by a call, as of ``append``, is not seen.
-Other cells, such as those that only draw, are left out, so that an exact claim takes seconds. The cells run in
-this process, as in a script.
+A cell needs an earlier cell if it uses a name that the earlier cell assigns. It also needs an earlier cell
+that assigns a part of the name's value, as in ``x[0] = 1``. A change by a call, as of ``append``, is not
+seen. Other cells, such as those that only draw, are left out, so that an exact claim takes seconds. The cells
+run in this process, as in a script.
 """
 
 from __future__ import annotations

@@ -39,11 +39,11 @@ def tabulate_cases(found: Mapping[str, Any]) -> pd.DataFrame:
         found: The results of a run, as `icl_book.runner.record.extract_results` returns them.
 
     Returns:
-        The table. Its first columns are those of `_describe_run`. ``claim`` is followed by its ``verdict``, the
-        ``reading``, the name of the ``case`` and its ``outcome``. ``evidence`` says how the number was found.
-        The number, ``measured``, has the interval from ``low`` to ``high``, and was found from ``samples``
-        samples. The other columns are the labels of the case. A label with the name of an earlier column is
-        called ``case <name>``.
+        The table. Its first columns are those of `_describe_run`. ``claim`` is followed by its ``verdict``,
+        the ``reading``, the name of the ``case`` and its ``outcome``. ``evidence`` says how the number was
+        found. The number, ``measured``, has the interval from ``low`` to ``high``, and was found from
+        ``samples`` samples. The other columns are the labels of the case. A label with the name of an earlier
+        column is called ``case <name>``.
     """
     rows = []
     for card in found["cards"]:

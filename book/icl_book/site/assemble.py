@@ -1,8 +1,7 @@
-"""Build the book from executed notebooks: stage, generate, run jupyter-book, verify, swap in.
+"""Build the book from executed notebooks: write the tree of sources, run jupyter-book, and verify the pages.
 
-The finished book is `_build/book/<preset>/index.html`. A build that fails, or whose pages
-do not pass `verify`, never replaces the last good one. With all inputs unchanged it
-returns at once.
+The finished book is `_build/book/<preset>/index.html`. A build that fails, or whose pages do not pass
+`verify`, never replaces the last good book. If no input has changed, the build returns at once.
 """
 
 from __future__ import annotations
@@ -54,8 +53,13 @@ def gather(
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Return the results of the notebooks (`icl_book.runner.record.collect`), and the problems found.
 
-    The results are in the order of the contents, ``toc``. Where contents and notebooks do not agree, that is
-    the problem, and nothing is read.
+    Args:
+        notebooks: The executed notebooks by name.
+        toc: The table of contents, whose order the results have. If it lists other notebooks than
+            ``notebooks``, this is returned as the problem, without results.
+        preset: The preset of the runs. The numbers that pages quote are compared with those of the cards only
+            for ``quick``, from which they come.
+        root: The folder of the repository.
 
     Raises:
         BadInput: If a notebook is damaged, or must run again for today's claims.
@@ -63,13 +67,13 @@ def gather(
     wanted = [
         d.removeprefix("notebooks/") for d in verify.toc_pages(toc) if d.startswith("notebooks/")
     ]
+    # A name that only one of the two has is a problem.
     if apart := sorted(set(wanted) ^ set(notebooks)):
         allowed = "must be both in _toc.yml and in the folder notebooks"
         return [], [f"notebooks/{name}: {allowed}" for name in apart]
     contents = {f"notebooks/{name}": read(notebooks[name]) for name in wanted}
     runs = list(map(extract_results, contents.values()))
     problems = verify.check_cards(runs, registry()) + verify.rules(registry())
-    # Sentences of pages give the numbers of the preset quick only.
     if problems or preset != "quick":
         return runs, problems
     computed = second.committed(root)
@@ -77,8 +81,10 @@ def gather(
         # A small book, as in tests, may have fewer pages.
         if (path := root / "book" / f"{page}.md").is_file():
             text = path.read_text(encoding="utf-8")
-            # Only links that are not lost lead to a case, whose number can be compared.
-            found = audit.lost(text, cards(runs)) or second.apart(text, cards(runs), computed)
+            found = audit.lost(text, cards(runs))
+            # The numbers can be compared only if every link of the page leads to a case.
+            if not found:
+                found = second.apart(text, cards(runs), computed)
             problems += [f"book/{page}: {one}" for one in found]
     for where, run in zip(contents, runs, strict=True):
         text = (root / f"{where}.py").read_text(encoding="utf-8")
@@ -86,15 +92,14 @@ def gather(
     return runs, problems
 
 
-#: The program of the command jupyter-book, inside `icl_book.lean`.
+#: The code of the command jupyter-book, run inside `icl_book.lean`.
 JUPYTER_BOOK = """
 from icl_book import lean
 with lean.program():
     from jupyter_book.cli.main import main
     main()
 """
-#: The program that builds by Sphinx alone, with the settings of `.ci/conf.py`. It fails if anything imports
-#: jupyter-book.
+#: The code that runs Sphinx without jupyter-book. It fails if anything imports jupyter-book.
 PLAIN = """
 import sys
 from icl_book import lean
@@ -106,12 +111,15 @@ with lean.program():
 
 
 def sphinx(source: Path, output: Path, plain: bool = False) -> Path:
-    """Run jupyter-book, or if ``plain`` Sphinx alone, on a staged tree; return the folder of pages.
+    """Make pages from the tree that `stage` wrote, and return their folder.
 
-    What was in ``output`` before is removed.
+    Args:
+        source: The folder of the tree.
+        output: Where the pages are written. What was there before is removed.
+        plain: Run Sphinx alone, with the settings of ``.ci/conf.py``, and not jupyter-book.
 
     Raises:
-        BadInput: If it fails or warns. The message carries the warnings, or says that the disk is full.
+        BadInput: If the program fails or warns. The message has the warnings, or says that the disk is full.
     """
     shutil.rmtree(output, ignore_errors=True)
     paths = os.pathsep.join([str(ROOT), str(ROOT / "book")])
@@ -140,7 +148,7 @@ def sphinx(source: Path, output: Path, plain: bool = False) -> Path:
 
 
 def swap(new: Path, place: Path) -> None:
-    """Put a finished folder, ``new``, in place of the last one."""
+    """Move the finished folder ``new`` to ``place``, and remove the folder that was there before."""
     place.parent.mkdir(parents=True, exist_ok=True)
     old = place.with_name(f".{place.name}.old")
     shutil.rmtree(old, ignore_errors=True)
@@ -153,15 +161,20 @@ def swap(new: Path, place: Path) -> None:
 def build(
     preset: str, notebooks: Mapping[str, Path], root: Path = ROOT, plain: bool = False
 ) -> Path:
-    """Build and verify the book from notebooks, executed with this preset, by name; return its entry page.
+    """Build the book, verify it, and return the path of its first page.
 
-    A ``plain`` one, by Sphinx alone, lies beside the other and passes the same checks.
+    Args:
+        preset: The preset of the executed notebooks.
+        notebooks: The executed notebooks by name.
+        root: The folder of the repository.
+        plain: Build by Sphinx alone, without jupyter-book, into the folder ``<preset>-plain``.
 
     Raises:
-        BadInput: If anything is wrong; the last good book stays as it is.
+        BadInput: If anything is wrong. The last good book stays as it is.
     """
     name = f"{preset}-plain" if plain else preset
-    site, place = root / "_build" / "site" / name, root / "_build" / "book" / name
+    site = root / "_build" / "site" / name
+    place = root / "_build" / "book" / name
     (root / "_build").mkdir(exist_ok=True)
     with process.locked(root / "_build" / f".lock-site-{name}"):
         start = time.perf_counter()
@@ -169,7 +182,8 @@ def build(
         def say(text: str) -> None:
             print(f"[{time.perf_counter() - start:5.1f} s] book: {text}", flush=True)
 
-        digest, stamp = hash_book(preset, notebooks, root), place / ".digest"
+        digest = hash_book(preset, notebooks, root)
+        stamp = place / ".digest"
         if plain:
             digest += provenance.fingerprint(ROOT, [".ci/conf.py"])
         if stamp.is_file() and stamp.read_text() == digest:
@@ -194,10 +208,10 @@ def build(
 
 
 def finished(preset: str, root: Path = ROOT) -> dict[str, Path]:
-    """Return the executed notebooks, by name, of the book that was built last with a preset.
+    """Return the executed notebooks, by name, of the last book of a preset.
 
     Raises:
-        BadInput: If the book is missing, or what it is made from has changed since.
+        BadInput: If the book is missing, or if anything it is made from has changed since it was built.
     """
     place, command = root / "_build" / "book" / preset, f"make book PRESET={preset}"
     if not place.is_dir():
@@ -221,15 +235,17 @@ def _raise_problems(problems: list[str]) -> None:
 
 
 def texts(runs: Sequence[Mapping[str, Any]], root: Path = ROOT) -> dict[Path, str]:
-    """Return the texts of README.md, pages and chapters by file, with the numbers of these runs written in.
+    """Return the texts of README.md, pages and chapters by path, with the numbers of these runs.
 
-    Those are the counts of verdicts in README.md, and the text of each judged link in all of them.
+    The table of verdicts in README.md is written anew, and in all texts the text of each judged link (see
+    `icl_book.site.audit`).
     """
     module = stage.pages(**stage.context(registry(), runs, root))
     text = (root / "README.md").read_text(encoding="utf-8")
     block = re.compile(r"(<!-- verdicts:begin -->\n).*?(<!-- verdicts:end -->)", re.DOTALL)
     text = block.sub(lambda m: f"{m[1]}{module.readme()}{m[2]}", text)
     found = {root / "README.md": audit.renumber(text, cards(runs))}
+    # Pages may link to every card, and a chapter to its own cards only.
     sources = {path: cards(runs) for path in sorted((root / "book").glob("*.md"))}
     sources |= {root / "notebooks" / f"{run['name']}.py": cards([run]) for run in runs}
     for path, own in sources.items():
@@ -238,19 +254,22 @@ def texts(runs: Sequence[Mapping[str, Any]], root: Path = ROOT) -> dict[Path, st
 
 
 def outdated(runs: Sequence[Mapping[str, Any]], root: Path = ROOT) -> dict[Path, str]:
-    """Return those of `texts` that differ from their files."""
+    """Return those of the texts (`texts`) that differ from the files at their paths."""
     found = texts(runs, root)
     return {path: text for path, text in found.items() if path.read_text("utf-8") != text}
 
 
 def readme(root: Path = ROOT) -> None:
-    """Write the picture of README.md, and what `texts` writes, from the results of the preset quick."""
+    """Write the numbers of the preset quick into README.md, pages and chapters, and the picture of README.md.
+
+    The numbers stand in the texts that `texts` returns. Each file that changes is printed.
+    """
     files = {run.name: run.path for run in plan("quick")}
     runs = [collect(path) for path in files.values()]
     for path, text in outdated(runs, root).items():
         write_atomically(path, text)
         print(f"wrote {os.path.relpath(path)}")
-    # The picture is the first figure of its chapter.
+    # The picture is the first figure of a chapter.
     drawings = [data.get("image/svg+xml") for data in shown(read_json(files[stage.PICTURE]))]
     picture = next(drawing for drawing in drawings if drawing)
     write_atomically(root / "book" / "_static" / "picture.svg", "".join(picture))

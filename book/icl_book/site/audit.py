@@ -1,13 +1,18 @@
-r"""What pages show of claims and their cards: audited claims, further runs, numbers in prose.
+r"""Prepare what pages show of claims: audited claims, further runs, and numbers in prose.
 
-``pages.md.j2`` counts and shows the audited claims; `as_json` writes them for machines, as
-``book/_static/audit.schema.json`` describes it.
+``pages.md.j2`` counts and shows the audited claims. `as_json` writes them for machines, in the form that
+``book/_static/audit.schema.json`` describes.
 
-A number in a short answer or a finding is a case of a card, and links to it. Its link has the claim, the
-case and the format, with a factor before it if need be: ``[3.3](<judged:P1.T2.near|ReLU, d = 5|100*.1f>)``.
-A link with the claim alone is a mark of its verdict, ``[✓](judged:P1.T2.upper)``, or the verdict in words,
-``[holds](judged:P1.T2.upper)``, both of which are today's, or has other words, which stay. In a table a bar
-is written ``\\|``.
+A number in the prose of a page comes from a card, and is the text of a *judged link*. The book writes this
+text anew, by today's cards. A judged link has one of these forms:
+
+- ``[3.3](<judged:P1.T2.near|ReLU, d = 5|100*.1f>)`` names a claim, a case and a format. The text is the
+  number of the case. Here it is multiplied by 100 and has one decimal. The factor may be left out.
+- ``[✓](judged:P1.T2.upper)`` names a claim alone. The text is the mark of the claim's verdict.
+- ``[holds](judged:P1.T2.upper)`` names a claim alone, too. The text is the verdict.
+- A link that names a claim alone may also have other words, which stay.
+
+In a table the bar is written ``\|``.
 """
 
 from __future__ import annotations
@@ -30,42 +35,45 @@ from icl_book.runner.record import judged, list_cases
 Record = Mapping[str, Any]
 Cards = Mapping[str, Record]
 
-#: Groups of authorities whose statements are counted together, and their names on pages.
+#: The authorities whose statements are counted together, by the key of the group; and the groups' names on
+#: pages.
 GROUPS = {
     "authors": OWN,
     "others": (Authority.REVIEW, Authority.SUMMARY, Authority.OTHER),
     "book": (Authority.BOOK,),
 }
 NAMES = {"authors": "authors", "others": "others", "book": "this book"}
-#: Kinds that are counted apart from verdicts: claims that no data could contradict, or that another implies.
+#: Two kinds of claims that are counted apart from the verdicts: those that no data could contradict, and
+#: those that another claim implies.
 APART = SURE, IMPLIED = "cannot fail", "follow from others"
 
 
 @dataclass(frozen=True)
 class AuditedClaim:
-    """A claim with what the notebooks found."""
+    """A claim with its record and the notebook that judged it."""
 
-    #: The record of the card, or for a claim that is not testable that of the statement.
+    #: The record of the claim's card. If no notebook judged the claim, the record of the statement alone.
     record: Record
     #: The notebook that judged the claim, without suffix; empty if none did.
     notebook: str
     #: The key of `GROUPS` that has the claim's authority.
     group: str
-    #: The verdict, or one of `APART`, as which the claim is counted.
+    #: As what the claim is counted: its verdict, or one of `APART`.
     kind: str
 
 
 def audit_claims(registry: Mapping[str, Claim], runs: Iterable[Record]) -> list[AuditedClaim]:
-    """Join the claims, in the registry's order, with their cards.
+    """Return the audited claim of each claim of the registry, in its order.
 
-    ``runs`` are records as `icl_book.runner.record.collect` returns them.
+    ``runs`` are results, as `icl_book.runner.record.collect` returns them. If several of them judge a claim,
+    the first counts.
     """
     by_claim = judged(runs)
     found = []
     for claim_id, claim in registry.items():
         notebook, record = by_claim.get(claim_id, [("", statement_record(claim))])[0]
         kind = record["verdict"]
-        # A claim may be judged although no data could contradict it.
+        # The claim has a rule, but no data could contradict it.
         if claim.rule is not None and not claim.tested:
             kind = SURE
         if claim.implied_by:
@@ -82,38 +90,44 @@ def audit_claims(registry: Mapping[str, Claim], runs: Iterable[Record]) -> list[
 
 @dataclass(frozen=True)
 class Rerun:
-    """What further runs found of a statement; a line of ``results/replication.csv``."""
+    """What further runs found of a statement: a line of ``results/replication.csv``.
+
+    One of these, the *registered run*, was a run of all chapters at other sizes, by a plan that was committed
+    before it. The others had other random numbers.
+    """
 
     statement: str
-    #: Who made the statement, one of `NAMES`.
+    #: Who made the statement: one of `NAMES`.
     who: str
-    #: Whether data could contradict the statement at that time, and no other statement implied it.
+    #: Whether, at the time of the registered run, data could contradict the statement and no other statement
+    #: implied it.
     independent: bool
-    #: The grade at that time.
+    #: The grade of the statement at that time.
     grade: str
-    #: The verdict of the book at that time.
+    #: The verdict in the book at that time.
     then: str
     #: The verdict in the registered run.
     registered: str
     #: Whether the registered run judged the control as expected.
     control: bool
-    #: Verdicts with fresh seeds; empty if nothing is random.
+    #: The verdicts with other random numbers; empty if nothing is random.
     fresh: tuple[str, ...]
 
     @property
     def same(self) -> bool:
-        """Return whether the registered run has the same verdict."""
+        """Return whether the registered run has the verdict of the book."""
         return self.registered == self.then
 
     @property
     def stayed(self) -> bool:
-        """Return whether the registered run confirms the verdict."""
+        """Return whether the registered run has the verdict of the book, and its control is as expected."""
         return self.same and self.control
 
 
 def reruns(root: Path) -> list[Rerun]:
-    """Return what further runs found, in the order of the file, with the names that verdicts have now."""
+    """Return what further runs found of each statement, in the order of ``results/replication.csv``."""
     path = root / "results" / "replication.csv"
+    # A verdict of the file has another name now.
     text = path.read_text(encoding="utf-8").replace("as printed", "as we have it")
     return [
         Rerun(
@@ -149,16 +163,18 @@ JUDGED = re.compile(r"\[([^][]*)\]\((<)?judged:([^<>]*?)(?(2)>)\)")
 
 
 def resolve(text: str, cards: Cards, link: Callable[[Record, str, str], str]) -> str:
-    """Return a text with ``link`` called for each judged link; one whose case the cards lack is the verdict.
+    """Return a text in which each judged link is replaced by what ``link`` returns for it.
 
     Args:
         text: Markdown.
-        cards: Records of cards by claim.
-        link: Returns what stands on the page, from the record of a card, what is shown (a number, a mark, a
-            verdict or words), and the name of the case, which is empty unless a number is shown.
+        cards: The records of cards by claim.
+        link: Called with the record of a card, the text that the link shows, and the name of a case. The name
+            is empty if the link names a claim alone. It is also empty if the card lacks the case, and then
+            the text is the verdict.
 
     Raises:
-        BadInput: For a claim that is not judged, and for a link that has neither one part nor three.
+        BadInput: If ``cards`` lacks a claim, or if a link names neither a claim alone nor a claim, a case and
+            a format.
     """
 
     def show(found: re.Match[str]) -> str:
@@ -167,15 +183,17 @@ def resolve(text: str, cards: Cards, link: Callable[[Record, str, str], str]) ->
         values = _find_measured(card, case)
         if values:
             return link(card, _format(values[0], form), case)
-        return link(card, card["verdict"] if case else _say(found[1], card["verdict"]), "")
+        if case:
+            return link(card, card["verdict"], "")
+        return link(card, _say(found[1], card["verdict"]), "")
 
     return JUDGED.sub(show, text)
 
 
 def renumber(text: str, cards: Cards) -> str:
-    """Return a text with the numbers, marks and verdicts of these cards in its judged links.
+    """Return Markdown, or the ``.py`` of a notebook, with the text of each judged link written anew.
 
-    The text may be a notebook's ``.py``. A link whose case the cards lack keeps its text.
+    A link whose case the card lacks keeps its text.
 
     Raises:
         BadInput: As `resolve`.
@@ -186,9 +204,11 @@ def renumber(text: str, cards: Cards) -> str:
         values = _find_measured(cards[claim_id], case)
         if case and not values:
             return found[0]
-        verdict = cards[claim_id]["verdict"]
-        shown = _format(values[0], form) if values else _say(found[1], verdict)
-        # A text that goes on in the next line keeps its break.
+        if case:
+            shown = _format(values[0], form)
+        else:
+            shown = _say(found[1], cards[claim_id]["verdict"])
+        # If only a line break differs, the old text stays.
         if _join(found[1]) == shown:
             return found[0]
         target = found[0].removeprefix(f"[{found[1]}]")
@@ -198,7 +218,10 @@ def renumber(text: str, cards: Cards) -> str:
 
 
 def _say(text: str, verdict: str) -> str:
-    """Return today's mark in place of a mark, today's verdict in place of a verdict, or the words."""
+    """Return what a link with a claim alone shows: the mark of ``verdict``, ``verdict``, or other words.
+
+    ``text`` is what the link has shown so far: a mark, a verdict, or other words, which stay.
+    """
     words = _join(text)
     if words in MARKS:
         return mark(verdict)
@@ -206,20 +229,21 @@ def _say(text: str, verdict: str) -> str:
 
 
 def _join(text: str) -> str:
-    """Return the text of a link, which may go on in the next line of a page or of a comment, on one line."""
+    """Return the text of a link on one line, without the line breaks and ``#`` of a page or a comment."""
     return re.sub(r"\n#?\s*", " ", text)
 
 
 def split(named: str) -> list[str]:
-    """Return the parts of what a judged link names: a claim, or a claim, a case and a format."""
+    """Return the parts of what a judged link names, which bars divide."""
     return re.split(r"\\?\|", named)
 
 
 def _check(named: str, cards: Cards) -> tuple[str, str, str]:
-    """Return claim, case and format of a judged link; the last two are empty if it names a claim alone.
+    """Return the claim, the case and the format that a judged link names; empty texts for what it leaves out.
 
     Raises:
-        BadInput: If the claim has no card here, or the link has neither one part nor three.
+        BadInput: If ``cards`` lacks the claim, or if the link names neither a claim alone nor a claim, a case
+            and a format.
     """
     claim_id, *rest = split(named)
     if claim_id not in cards:
@@ -242,9 +266,10 @@ def _format(value: float | str, form: str) -> str:
 
 
 def lost(text: str, cards: Cards) -> list[str]:
-    """Return a line for each judged link of a text that names a claim without a card here.
+    """Return an error message for each judged link of a text that leads nowhere.
 
-    A link whose case the card lacks gets a line, too, and so does one with neither one part nor three.
+    ``cards`` lacks the link's claim, the card lacks the link's case, or the link names neither a claim alone
+    nor a claim, a case and a format.
     """
     found = []
     for _, _, named in JUDGED.findall(text):

@@ -1,6 +1,6 @@
-"""The verdict card as HTML: from its record by one template, when pages are staged.
+"""Write verdict cards as HTML, each from its record, by the template ``card.html.j2``.
 
-The record is all that a card, the audit and the front page show; ``card.html.j2`` shows it.
+The functions below choose the words and numbers that the template shows.
 """
 
 from __future__ import annotations
@@ -21,32 +21,33 @@ from icl_book.claims.card import (
 )
 from icl_book.markup import environment, format_interval, format_number
 
-#: Verbs for a statement in a reading, by the outcome of the evidence.
+#: What a statement does in a reading, by the outcome of the reading.
 _VERBS = {"agrees": "holds", "contradicts": "fails", "undecided": "is undecided"}
 
 
 def macros() -> Any:
-    """Return the macros of the template, for pages that show parts of a record."""
+    """Return the macros of the template as a module."""
     return environment().get_template("site/card.html.j2").module
 
 
 def render(record: Mapping[str, Any], on_a_page: bool = False) -> str:
-    """Write a card as HTML, from its record; on a page it links to the audit."""
+    """Return a card as HTML, from its record. ``on_a_page`` adds a link to the audit page."""
     return str(macros().card(record, on_a_page))
 
 
 def headline(cases: Cases) -> dict[str, str]:
-    """Choose the number that a card shows at once: the range of all cases, or the least favorable case.
+    """Choose what a closed card shows: the range of the numbers of all cases, or the number of one case.
 
-    Where all cases permit the same, the numbers are one range. Where each has its own limit, the case whose
-    number is nearest to it, or farthest beyond it, says most.
+    If all cases have the same permitted range, a card shows the range of their numbers. Otherwise it shows
+    the case whose number lies farthest outside its permitted range, or least far inside.
 
     Returns:
-        ``measured``, ``permitted`` and ``where``, which names the case, or is empty for all.
+        Three texts: ``measured`` is the number or the range, ``permitted`` is the permitted range, and
+        ``where`` is the name of the case, empty for the range.
     """
     if len({tuple(case["permitted"]) for case in cases}) == 1:
         values = sorted(float(case["measured"]) for case in cases)
-        # Two ends that are written alike become one.
+        # If both ends of the range are written alike, one remains.
         ends = list(dict.fromkeys(format_number(x, ".4g") for x in (values[0], values[-1])))
         where = ""
     else:
@@ -61,35 +62,41 @@ def headline(cases: Cases) -> dict[str, str]:
 
 
 def result(record: Mapping[str, Any]) -> str:
-    """Return what a closed card says after its title: the number in words, and of which case it is."""
+    """Return what a closed card says after its title: the number in words, and the name of its case."""
     shown = headline(record["cases"])
     text = str(record["result"]).replace("{}", shown["measured"])
     return text + (f" ({shown['where']})" if shown["where"] else "")
 
 
 def _measure_inside(case: Mapping[str, Any]) -> float:
-    """Return how far a number lies within what is permitted; negative beyond it."""
+    """Return the distance of a case's number from the nearer end of its permitted range.
+
+    The distance is negative if the number lies outside.
+    """
     low, high = map(float, case["permitted"])
     return min(float(case["measured"]) - low, high - float(case["measured"]))
 
 
-def _format_size(limit: float | str) -> str:
-    """Format a distance with two digits: 210, not 2.1e+02."""
-    x = float(limit)
+def _format_size(size: float | str) -> str:
+    """Format a positive number with two significant digits: 210, not 2.1e+02."""
+    x = float(size)
     if math.isinf(x):
         return "infinity"
     return format_number(f"{x:.2g}", ".0f" if 99.5 <= x < 1e5 else ".2g")
 
 
 def divided(readings: Mapping[str, str]) -> str:
-    """Return a sentence, without its period, on a verdict that depends on the reading.
+    """Return a sentence, without its period, that counts the readings in which a statement holds or fails.
 
-    It counts the outcomes of the readings, of which the first is ours, and there is at least one other.
+    ``readings`` has the outcome of each reading by name. The first reading is ours, and there is at least one
+    other.
     """
     ours, *others = readings.values()
     text = f"It {_VERBS[ours]} in this reading"
+    # All other readings have the same outcome.
     if len(set(others)) == 1:
-        every = {1: "the other one", 2: "both others"}.get(len(others), f"all {len(others)} others")
+        names = {1: "the other one", 2: "both others"}
+        every = names.get(len(others), f"all {len(others)} others")
         return f"{text} and {_VERBS[others[0]]} in {every}"
     parts = [
         f"{verb} in {others.count(outcome)}"
@@ -101,7 +108,7 @@ def divided(readings: Mapping[str, str]) -> str:
 
 
 def sentences(text: str) -> tuple[str, str]:
-    """Split off the first sentence of what is measured, which a card shows at once, from the others."""
+    """Return the first sentence of a text without its period, and the other sentences."""
     first, _, others = text.partition(". ")
     return first, others
 

@@ -1,4 +1,7 @@
-"""Sphinx extension: types in signatures, citations, formulas, figures on a phone, no live kernels."""
+"""Extend Sphinx: change signatures and docstrings of the API, links, and the HTML of finished pages.
+
+`setup` connects each function with an event of Sphinx, which calls the function and sets its arguments.
+"""
 
 from __future__ import annotations
 
@@ -15,44 +18,49 @@ from sphinx.application import Sphinx
 
 from icl_book.provenance import ROOT
 
-#: Matches what Sphinx writes for ``NDArray[float64]``, and below for a type with pydantic's validator.
+#: Matches what Sphinx writes for ``NDArray[float64]``.
 ARRAY = re.compile(
     r"~?(?:numpy\.)?ndarray\[tuple\[~?(?:typing\.)?Any, \.\.\.\], "
     r"~?(?:numpy\.)?dtype\[~?(?:numpy\.)?(\w+)\]\]"
 )
+#: Matches what Sphinx writes for a type with a validator of pydantic.
 VALIDATED = re.compile(r"~?[\w.]*Annotated\[(.+?), ~?[\w.]*BeforeValidator\([^)]*\)\]")
+#: Matches the path of a name, all but its last part, which Sphinx marks with "~".
 PATH = re.compile(r"~(?:\w+\.)+")
-#: Matches a formula of a page with the punctuation that must stay on its line.
+#: Matches a formula of a page with the punctuation around it.
 MARKED = re.compile(
     r"\(?<span class=\"math notranslate nohighlight\">[^<]*</span>[.,;:!?)\u2019\u201d]*"
 )
-#: Matches a name in code that is short enough for one line of a phone.
+#: Matches the beginning of a name in code that is short enough for one line of a phone.
 SHORT = re.compile(r'<span class="pre">(?=[^<]{1,24}</span>)')
 #: The media query of screens with narrow drawings; paper shows the figures.
 NARROW = "screen and (max-width: 36rem)"
 #: Matches a figure of a page: its name and its picture.
 FIGURE = re.compile(r'(<figure [^>]*id="([\w-]+)"[^>]*>\s*)(<img [^>]*>)')
-#: Matches in the code of a chapter what it imports from the packages, and in its page a name in code with the
-#: attribute that follows it.
+#: Matches an import from one of the packages in the code of a chapter: the module and the names.
 IMPORTED = re.compile(r"^from (icl[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
+#: Matches a name in the HTML of code, and the attribute that follows it, if any.
 NAME = re.compile(
     r'<span class="n">(\w+)</span>(?:<span class="o">\.</span><span class="n">(\w+)</span>)?'
 )
-#: Matches what viewcode writes before a piece of source: its name, and a link back to the entry in the API.
+#: Matches what viewcode writes before a piece of source: its name, and a link to its entry in the API.
 BACK = re.compile(
     r'(<div class="viewcode-block" id="([^"]+)">\n)<a class="viewcode-back" href="[^"]*">(.*?)</a>'
 )
 
 
 def written(text: str) -> str:
-    """Write types as in the source, and a default that a function makes as dots."""
+    """Return the text of a signature with types as in the source, and with dots for a default factory."""
     return VALIDATED.sub(r"\1", ARRAY.sub(r"NDArray[\1]", text)).replace("<factory>", "...")
 
 
 def signature(
     app: Sphinx, what: str, name: str, obj: object, options: object, given: str, returned: str
 ) -> tuple[str | None, ...]:
-    """Write the types of a signature; an enumeration has none, because it is not called."""
+    """Return the arguments and the returned type of a signature, with types as in the source.
+
+    An enumeration has none, because it is not called.
+    """
     if inspect.isclass(obj) and issubclass(obj, Enum):
         return "", None
     return tuple(text and written(text) for text in (given, returned))
@@ -61,12 +69,12 @@ def signature(
 def words(
     app: Sphinx | None, what: str, name: str, obj: object, options: object, lines: list[str]
 ) -> None:
-    """Complete ``lines``, which napoleon wrote for a docstring.
+    """Mend ``lines``, the text that napoleon has made of a docstring.
 
-    Napoleon takes the words before a colon in the docstring of a constant for its type, and leaves out the
-    values of an enumeration.
+    Napoleon is the part of Sphinx that reads docstrings in Google style.
     """
     kinds = [line for line in lines if line.startswith(":type: ")]
+    # If the docstring of a constant has a colon, napoleon takes the words before the colon for the type.
     if what in ("attribute", "data", "property") and kinds:
         lines.remove(kinds[0])
         lines[0] = f"{kinds[0].removeprefix(':type: ')}: {lines[0]}"
@@ -75,24 +83,28 @@ def words(
 
 
 def properties(app: Sphinx, doctree: nodes.document, name: str) -> None:
-    """Write types that autodoc keeps outside of signatures."""
+    """Write types outside of signatures, as those of attributes, as in the source."""
     for annotation in list(doctree.findall(addnodes.desc_annotation)):
-        # Sphinx marks a name that it does not parse with "~": only the last part of its path is shown.
-        if (short := PATH.sub("", written(text := annotation.astext()))) != text:
+        text = annotation.astext()
+        # If Sphinx marks a name with "~", only the last part of its path should be shown.
+        short = PATH.sub("", written(text))
+        if short != text:
             annotation.children = [nodes.Text(short)]
 
 
 def cite(app: Sphinx, doctree: nodes.document, name: str) -> None:
-    """Let a link to a work, ``cite:key``, lead to its entry of the bibliography, and show it on hovering."""
+    """Let each link to ``cite:key`` lead to the entry of this key in the bibliography."""
     works = app.env.get_domain("cite")
     for link in list(doctree.findall(nodes.reference)):
         if (uri := link.get("refuri", "")).startswith("cite:"):
-            # The extension for bibliographies warns of an unknown key.
+            # The extension for bibliographies returns a link to the entry, and warns of an unknown key.
             found = works.resolve_xref(
                 app.env, name, app.builder, "p", uri.removeprefix("cite:"), link, link
             )
-            # The link of the page keeps its words, and leads where the one found would.
-            for entry in found.findall(nodes.reference) if found else ():
+            if not found:
+                continue
+            # The link of the page keeps its words, and takes the target and the tooltip of the found link.
+            for entry in found.findall(nodes.reference):
                 del link["refuri"]
                 link.attributes |= {
                     attribute: entry[attribute]
@@ -102,7 +114,7 @@ def cite(app: Sphinx, doctree: nodes.document, name: str) -> None:
 
 
 def fold_specialists(app: Sphinx, doctree: nodes.document, name: str) -> None:
-    """Fold what a chapter has for specialists, below its heading."""
+    """Hide the text below the heading *For specialists* of a chapter, until a reader opens it."""
     for section in doctree.findall(nodes.section):
         if section[0].astext().startswith("For specialists"):
             # A section begins with its heading, which stays above the fold.
@@ -115,25 +127,25 @@ def fold_specialists(app: Sphinx, doctree: nodes.document, name: str) -> None:
 def page(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object
 ) -> None:
-    """Finish a page, in ``context``.
+    """Change the HTML of a page, ``context["body"]``, and what its head loads.
 
-    - Scripts of live kernels are left out.
-    - A page of the contents names its twin in Markdown, see `icl_book.site.machines`.
-    - A formula stands on one line with its punctuation, and so does a short name in code.
-    - A figure has a second drawing, which a narrow screen shows, see `icl_book.figures.narrow`.
+    - The scripts of live kernels are left out.
+    - The head links to the copy of the page in Markdown, see `icl_book.site.machines`.
+    - A formula and the punctuation around it are kept on one line, and so is a short name in code.
+    - A figure gets a second drawing for narrow screens, see `icl_book.figures.narrow`.
     """
 
     # Live kernels need a server and a CDN, and their script fails when it is included twice.
-    def live(script: Any) -> bool:
+    def is_live(script: Any) -> bool:
         return (
             "thebe" in f"{script.filename} {getattr(script, 'attributes', {}).get('body')}".lower()
         )
 
     context["script_files"] = [
-        script for script in context.get("script_files", []) if not live(script)
+        script for script in context.get("script_files", []) if not is_live(script)
     ]
     twin = f'<link rel="alternate" type="text/markdown" href="{Path(pagename).name}.md">'
-    # Pages that Sphinx makes itself, such as those of source, have neither a document nor a twin.
+    # Pages that Sphinx makes itself, as those of source code, have neither a document nor a copy in Markdown.
     if doctree is not None:
         context["metatags"] = context.get("metatags", "") + twin
     if "body" in context:
@@ -143,14 +155,14 @@ def page(
         context["body"] = SHORT.sub('<span class="pre icl-whole">', context["body"])
 
         def add_narrow(found: re.Match[str]) -> str:
-            """Add to the picture of a figure its drawing for narrow screens, if there is one."""
+            """Return a figure with its drawing for narrow screens beside its picture, if there is one."""
             before, name, picture = found.groups()
             narrow = f"_static/narrow/{name}.svg"
             drawn = Path(app.srcdir) / "book" / narrow
             if not drawn.is_file():
                 return found[0]
-            # On a narrow screen the style sheet says below such a figure that its panels stand one below the
-            # other. Matplotlib numbers the panels of a drawing.
+            # If a drawing has several panels, the style sheet adds a line to the caption, which says that the
+            # panels stand one below the other. Matplotlib calls the second panel `axes_2`.
             several = 'id="axes_2"' in drawn.read_text(encoding="utf-8")
             css = ' class="icl-stacked"' if several else ""
             source = f'media="{NARROW}" srcset="{context["pathto"](narrow, 1)}"'
@@ -162,14 +174,15 @@ def page(
 def back(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object
 ) -> None:
-    """Let each piece of a page of source link to its entry in the API, or nowhere if it has none.
+    """On a page of source code, link each piece to its entry in the API, or to nothing if it has none.
 
-    Where the API documents one name of a module under its package, viewcode links all of them to the package.
-    The entry is that of the module, or else of the nearest package around it.
+    Sphinx's extension viewcode has made links, which are replaced. If the API documents one name of a module
+    under the module's package, viewcode links all names of the module to the package.
     """
     if not pagename.startswith("_modules/") or "body" not in context:
         return
     parts = pagename.split("/")[1:]
+    # The entry may be under the module, or under a package around the module, the nearest first.
     owners = [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
     entries = app.env.get_domain("py").objects  # type: ignore[attr-defined]
 
@@ -205,7 +218,7 @@ def link_names(
     def link_name(found: re.Match[str]) -> str:
         name, attribute = found.groups()
         full_name = full_names.get(name)
-        # A name that is a module has the entry of its attribute: `streams.stream`.
+        # If the name is a module, as in `streams.stream`, the link leads to the entry of the attribute.
         if f"{full_name}.{attribute}" in entries:
             full_name = f"{full_name}.{attribute}"
         if full_name not in entries:
@@ -218,19 +231,23 @@ def link_names(
 
 
 def staged(app: Sphinx, config: object) -> None:
-    """Stop if jupyter-book is called on the sources: without results the book would have holes."""
+    """Exit with an error if jupyter-book is called on the sources, which have no results."""
     if Path(app.srcdir).resolve() == ROOT:
         sys.exit("error: these are the sources, without results; the book is built by: make book")
 
 
 def writers(app: Sphinx, env: object) -> list[str]:
-    """Let two processes write the pages, which one has read."""
+    """Let two processes write the pages."""
+    # This is set after reading, which one process does.
     app.parallel = 2
     return []
 
 
 def returned(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Write what overloaded functions return as in the source, since Sphinx has no event for them."""
+    """Write the types that functions return as in the source.
+
+    For overloaded functions Sphinx does not call the function that writes other signatures.
+    """
     for node in doctree.findall(addnodes.desc_returns):
         # The text of the node itself begins with the arrow, which the page writes, too.
         text = "".join(child.astext() for child in node.children)
@@ -239,7 +256,7 @@ def returned(app: Sphinx, doctree: nodes.document, page: str) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Connect these functions with the events of Sphinx."""
+    """Connect the functions of this module with the events of Sphinx."""
     app.connect("config-inited", staged)
     app.connect("env-updated", writers)
     app.connect("autodoc-process-signature", signature)
@@ -249,7 +266,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("doctree-resolved", cite)
     app.connect("doctree-resolved", returned)
     app.connect("doctree-resolved", fold_specialists)
-    # Other extensions add their scripts and change the text before.
+    # With this priority, other extensions have added their scripts and changed the text before.
     app.connect("html-page-context", page, priority=900)
     app.connect("html-page-context", back)
     app.connect("html-page-context", link_names)

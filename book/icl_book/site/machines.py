@@ -1,4 +1,4 @@
-"""Write the pages that machines read: a Markdown twin of each page, and ``llms.txt``."""
+"""Write what machines read: a *twin* of each page, which is its copy in Markdown, and ``llms.txt``."""
 
 from __future__ import annotations
 
@@ -24,13 +24,20 @@ Statements, verdicts and measured numbers are also one JSON file, [audit.json](_
 
 
 def write(html: Path, twins: Path, toc: dict[str, Any], title: str) -> None:
-    """Write the twins beside the pages of a built book, and ``llms.txt``; ``twins`` has them by page."""
+    """Copy the twins to the pages of a built book, and write ``llms.txt``, which lists the twins.
+
+    Args:
+        html: The folder of the pages.
+        twins: The folder of the twins, which have the paths of their pages.
+        toc: The table of contents.
+        title: The title of the book.
+    """
     for page in toc_pages(toc):
         shutil.copy(twins / f"{page}.md", html / f"{page}.md")
     parts = [ABOUT.format(title=title)]
     front = {"caption": "The front page", "chapters": [{"file": toc["root"]}]}
     for part in [front, *toc["parts"]]:
-        # `toc_pages` begins with a root, which a part does not have.
+        # `toc_pages` lists the root first. A part gets an empty root, which is dropped again.
         pages = toc_pages({"root": "", "chapters": part["chapters"]})[1:]
         lines = [f"- [{_find_title(html / f'{page}.md')}]({page}.md)" for page in pages]
         parts.append("\n".join([f"## {part['caption']}", "", *lines, ""]))
@@ -38,13 +45,14 @@ def write(html: Path, twins: Path, toc: dict[str, Any], title: str) -> None:
 
 
 def write_twin(content: Mapping[str, Any]) -> str:
-    """Return an executed notebook as Markdown: its text, its code, and what that printed.
+    """Return the twin of an executed notebook: its text, its code, and what the code printed.
 
-    Code and whole cells that the tags hide on the page are left out.
+    Code cells with the tag ``remove-cell`` are left out, and so is the code of cells with ``remove-input``.
     """
     parts = []
     for cell in content["cells"]:
-        source, tags = cell["source"].strip(), cell["metadata"].get("tags", [])
+        source = cell["source"].strip()
+        tags = cell["metadata"].get("tags", [])
         if cell["cell_type"] == "markdown":
             parts.append(source)
         elif "remove-cell" not in tags:
@@ -55,7 +63,7 @@ def write_twin(content: Mapping[str, Any]) -> str:
 
 
 def printed(cell: dict[str, Any]) -> list[str]:
-    """Return what a cell printed, and each of its cards as a sentence; figures and tables are left out."""
+    """Return what a cell printed and each of its cards as Markdown; figures and tables are left out."""
     found = []
     for output in cell.get("outputs", []):
         if output.get("name") == "stdout":
@@ -70,7 +78,12 @@ def printed(cell: dict[str, Any]) -> list[str]:
 
 
 def include(text: str, folder: Path) -> str:
-    """Return a page in ``folder`` as Markdown: without its head and lists of names, with what it includes."""
+    """Return the twin of a page that is not a notebook.
+
+    ``text`` is the source of the page, and ``folder`` its folder. The files that the page includes are
+    written into the twin. The parts that Sphinx generates (`_LISTS`) are left out.
+    """
+    # The settings at the head of the page are left out.
     text = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.DOTALL)
     text = _INCLUDE.sub(lambda found: _read_included(folder / found["path"], found["how"]), text)
     text = _LISTS.sub("", text)
@@ -81,21 +94,21 @@ def include(text: str, folder: Path) -> str:
 _INCLUDE = re.compile(
     r"^```\{(?P<how>include|literalinclude)\} (?P<path>\S+)\n(?::.*\n)*```", re.MULTILINE
 )
-#: Matches what Sphinx alone writes: the names of a module, the works, and a figure in HTML.
+#: Matches the parts of a page that only Sphinx can fill: the names of a module, the bibliography, raw HTML.
 _LISTS = re.compile(r"^```\{(?:eval-rst|bibliography|raw)\}.*?^```$", re.MULTILINE | re.DOTALL)
 _GLOSSARY = re.compile(r"^```\{glossary\}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-#: Matches what a generated part has for a browser or for Sphinx: tags, targets, and the fences around text.
+#: Matches what an included file has for a browser or for Sphinx: HTML tags, targets, and fences around text.
 _GENERATED = re.compile(
     r"</?(?:a|span|div|details|summary|article|p|table|t[dhr]|thead|tbody|caption)\b[^>]*>"
     r"|^\([\w-]+\)=\n|^:{3,}.*(?:\n|\Z)(?::.*\n)*",
     re.MULTILINE,
 )
-#: Matches the words of a role.
+#: Matches a role of Sphinx, as ``{ref}``, with the words that a page shows for it.
 _ROLE = re.compile(r"\{[a-z:]+\}`([^`<]*?)(?: <[^`]*>)?`")
 
 
 def _read_included(path: Path, how: str) -> str:
-    """Return the text of an included file, as a block of code unless ``how`` is "include"."""
+    """Return the text of an included file, as a block of code if ``how`` is ``"literalinclude"``."""
     content = path.read_text(encoding="utf-8").rstrip()
     if how == "literalinclude":
         return f"```\n{content}\n```"

@@ -1,7 +1,10 @@
-"""From the plain Markdown of sources to what Sphinx reads: boxes, folds, targets, terms and captions.
+"""Turn the plain Markdown of the sources into MyST, the Markdown that Sphinx reads.
 
-A reader of the sources, in whatever program, sees Markdown. What the book needs beyond is said by a bold lead
-of a quotation, by ``<details>``, by an anchor before what it names, and by where a link leads.
+- A quotation that begins with a bold title, as ``> **Theorem**``, becomes a box.
+- ``<details>`` becomes a box that the reader opens.
+- An anchor ``<a id="name"></a>`` becomes a target, and a link to ``#name`` leads there from every page.
+- A link to ``#term-name`` becomes a link to the glossary.
+- A drawing ``fig-*.svg`` above a bold caption becomes a figure.
 """
 
 from __future__ import annotations
@@ -9,25 +12,25 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-#: Matches a fold that has no other inside: its summary and its text.
+#: Matches a ``<details>`` without another one inside: its summary and its text.
 _FOLD = re.compile(
     r"^<details><summary>([^\n]+)</summary>\n((?:(?!^<details>).)*?)^</details>[ ]*$",
     re.MULTILINE | re.DOTALL,
 )
 _QUOTATION = re.compile(r"(?:^>.*(?:\n|\Z))+", re.MULTILINE)
-#: Looks of boxes by the first words of their titles; `icl.css` has the styles. A quotation that begins with
-#: none of these is one of somebody's words, and no box.
+#: The ends of the CSS classes of boxes, by the first words of their titles; ``icl.css`` has the styles. A
+#: quotation that does not begin with one of these titles is an ordinary quotation.
 _LOOKS = dict.fromkeys(("Theorem", "Lemma", "Proposition", "Corollary", "What is true"), "true")
 _LOOKS |= {"What": "", "Proof": "proof", "Solution": "solution"}
-#: Matches how a box begins: a bold lead, and maybe a parenthesis, which may hold others.
+#: Matches how a box begins: a bold title, and after it perhaps words in parentheses.
 _LEAD = re.compile(
     rf"\*\*(?P<lead>(?:{'|'.join(_LOOKS)})\b.*?)\*\*(?P<of> \((?:[^()]|\([^()]*\))*\))?\.?\s*",
     re.DOTALL,
 )
 _TARGET = re.compile(r"^( *)<a id=\"([\w.-]+)\"></a>[ ]*$", re.MULTILINE)
-#: Matches a link to a target on a page, or on this one.
+#: Matches a link to a target on this page or another: its words and the name of the target.
 _LINK = re.compile(r"\[([^][]*)\]\((?:[\w./-]*\.(?:ipynb|md))?#([\w.-]+)\)")
-#: Matches a drawing of the gallery on a page, maybe with its name above, and with its caption below.
+#: Matches the drawing of a chapter's figure on a page, with its caption below, and perhaps an anchor above.
 _DRAWING = re.compile(
     r"^(?:<a id=\"(?P<name>[\w-]+)\"></a>\n\n)?"
     r"!\[(?P<alt>[^]]*)\]\((?P<path>\S+/(?P<stem>fig-[\w-]+)\.svg)\)\n\n(?P<caption>\*\*.+?)(?=\n\n|\s*\Z)",
@@ -36,17 +39,19 @@ _DRAWING = re.compile(
 
 
 def to_myst(text: str, terms: Mapping[str, str]) -> str:
-    """Return a page, or a text cell of a notebook, for Sphinx.
+    """Return the text of a page, or of a cell of a notebook, as MyST.
 
-    ``terms`` has the words of the glossary by the ends of their targets: *optimal window* is at
-    ``optimal-window``, because links lead to ``#term-optimal-window``.
+    ``terms`` is what `list_terms` returns for the glossary.
     """
 
     def lead_to(found: re.Match[str]) -> str:
         words, target = found.groups()
-        term = terms.get(target.removeprefix("term-")) if target.startswith("term-") else None
-        # MyST finds a target by its name, on whatever page it is.
-        return f"{{term}}`{_join(words)} <{term}>`" if term else f"[{words}](#{target})"
+        if target.startswith("term-"):
+            term = terms.get(target.removeprefix("term-"))
+            if term:
+                return f"{{term}}`{_join(words)} <{term}>`"
+        # The page is left out of the link, because MyST finds a target by its name.
+        return f"[{words}](#{target})"
 
     text = _LINK.sub(lead_to, text)
     text = _DRAWING.sub(_write_figure, text)
@@ -54,18 +59,21 @@ def to_myst(text: str, terms: Mapping[str, str]) -> str:
 
 
 def list_terms(glossary: str) -> dict[str, str]:
-    """Return the words of a glossary by the ends of their targets, as ``optimal-window``."""
+    """Return the terms of a glossary by the ends of the links to them.
+
+    A link to ``#term-optimal-window`` leads to the term *optimal window*, whose key is ``optimal-window``.
+    """
     words = re.findall(r"^(\w.*)\n  \S", glossary, re.MULTILINE)
     return {re.sub(r"[^a-z0-9]+", "-", word.lower()).strip("-"): word for word in words}
 
 
 def list_drawings(text: str) -> dict[str, str]:
-    """Return the names of the drawings of a page, with the names of the chapters' figures that they show."""
+    """Return the name of the chapter's figure that each drawing of a page shows, by the drawing's name."""
     return {_name(drawing): drawing["stem"] for drawing in _DRAWING.finditer(text)}
 
 
 def look(title: str) -> str:
-    """Return the class of a box by its title: printed by the authors, true, a proof, a solution; or none."""
+    """Return the CSS class of a box by its title; empty for an ordinary box."""
     kind = next((kind for words, kind in _LOOKS.items() if title.startswith(words)), "")
     # What the slides print need not be true.
     if kind == "true" and "slides" in title:
@@ -74,8 +82,9 @@ def look(title: str) -> str:
 
 
 def _write_boxes(text: str) -> str:
-    """Write folds and quotations with a bold lead as boxes, from the inside out, and targets as MyST does."""
+    """Write quotations with a bold title, ``<details>`` and anchors as MyST."""
     text = _QUOTATION.sub(_write_box, text)
+    # Each round writes the innermost ones as boxes.
     while _FOLD.search(text):
         text = _FOLD.sub(lambda m: _admonition(m[1], m[2], "dropdown"), text)
     return _TARGET.sub(r"\1(\2)=", text)
@@ -90,7 +99,8 @@ def _write_box(quotation: re.Match[str]) -> str:
 
 
 def _admonition(title: str, body: str, *classes: str) -> str:
-    """Write a box, whose fence is longer than those inside."""
+    """Write a box in MyST."""
+    # MyST needs a fence that is longer than the fences of the boxes inside.
     fence = ":" * max([3, *(len(inside) + 1 for inside in re.findall(r"^:{3,}", body, re.M))])
     title = _join(title)
     css = " ".join(filter(None, [*classes, look(title)]))

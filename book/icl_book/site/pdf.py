@@ -1,7 +1,7 @@
-"""The book as one PDF, its pages printed by Chromium: ``python -m icl_book pdf``.
+"""Write the book as one PDF, whose pages Chromium prints: ``python -m icl_book pdf``.
 
-The pages of the API, of measurements, of commands and of the gallery are left out, and so are the audit's
-tables, the cases of each card and folded code: they are on the site.
+Some parts are only on the site: the pages of `LEFT_OUT`, the tables of the audit, the cases of each card, and
+code that a reader must open.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from icl_book.site import assemble
 from icl_book.site.verify import toc_pages
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-#: Chromium can hang, so that printing a page is stopped after this many seconds.
+#: Printing a page is stopped after this many seconds, because Chromium can hang.
 SECONDS = 300
 #: Pages that are only for the screen.
 LEFT_OUT = re.compile(r"book/(api.*|measurements|gallery|second|provenance|benchmarks|reproduce)")
-#: MathJax on the site draws formulas as outlines. In print it writes letters, which take a quarter of the
-#: bytes and can be searched; their fonts are beside the script.
+#: On the site MathJax draws formulas as curves. In print another script of MathJax writes them as letters,
+#: which take a quarter of the bytes and can be searched.
 MATHJAX = re.compile(r'src="[^"]*/mathjax/tex-svg-full\.js[^"]*"')
 FORMULAS = Path(str(files("mathjax"))) / "static/mathjax/es5/tex-chtml-full.js"
-#: Matches a part of an outline, in quarters of a point, of which the decimals beyond the first are invisible.
-OUTLINE = re.compile(rb"^[-.\d ]+ [clm]$", re.MULTILINE)
+#: Matches a piece of a drawn curve in a PDF: numbers, and an operator that moves or draws.
+CURVE = re.compile(rb"^[-.\d ]+ [clm]$", re.MULTILINE)
 STYLE = """<style>
 @page { size: A4; margin: 16mm 17mm 19mm }
 @media print {
@@ -56,7 +56,7 @@ STYLE = """<style>
   .bd-article .admonition-title { break-after: avoid }
 }
 </style>"""
-#: Styles that hide the parts of a page that are only for the screen.
+#: Styles that hide parts of one page, by the name of the page.
 HIDDEN = {"book/audit": "<style>table, details { display: none !important }</style>"}
 COVER = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>{title}</title>
 <style>@page {{ size: A4; margin: 30mm }} body {{ font: 13pt sans-serif; padding-top: 60mm }}
@@ -70,23 +70,26 @@ of each card, and folded code.</p>
 
 
 def pdf(preset: str, root: Path = ROOT) -> Path:
-    """Print the pages of the book that was built last and join them, with a cover and an outline.
+    """Print the pages of the last book of a preset, and join them with a cover and bookmarks to one PDF.
 
     Returns:
-        The file, which lies beside the folder of the book.
+        The path of the PDF, which lies beside the folder of the book.
 
     Raises:
-        BadInput: If the browser or the book is missing, pages or results are newer than the book, or a page
-            cannot be printed.
+        BadInput: If the browser or the book is missing, if pages or results are newer than the book, or if a
+            page cannot be printed.
     """
     program = browser()
     assemble.finished(preset, root)
     book = root / "_build" / "book" / preset
     config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))
     toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
-    joined, done = PdfWriter(), book.with_suffix(".pdf")
+    joined = PdfWriter()
+    done = book.with_suffix(".pdf")
     with tempfile.TemporaryDirectory() as folder:
-        sheet, written = Path(folder) / "page.pdf", Path(folder) / "page.html"
+        # Each page is written to the first file, and printed from there to the second.
+        written = Path(folder) / "page.html"
+        sheet = Path(folder) / "page.pdf"
         written.write_text(cover(preset, config, root), encoding="utf-8")
         print_page(program, written, sheet, "the cover")
         joined.append(sheet, outline_item="Cover")
@@ -104,7 +107,7 @@ def pdf(preset: str, root: Path = ROOT) -> Path:
 
 
 def browser() -> str:
-    """Return the path of a browser that prints; BadInput without one."""
+    """Return the path of the first of `BROWSERS` that is installed; BadInput if none is."""
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
     if not found:
         raise BadInput(f"no PDF: it needs one of {', '.join(BROWSERS)} on the PATH")
@@ -112,7 +115,7 @@ def browser() -> str:
 
 
 def cover(preset: str, config: dict[str, str], root: Path) -> str:
-    """Return the page with title, version, commit and preset, as HTML."""
+    """Return the cover as HTML: title, author, version, commit and preset."""
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     commit = provenance.commit() or {"id": "unknown", "dirty": False}
     name, _, subtitle = config["title"].partition(": ")
@@ -130,11 +133,9 @@ def cover(preset: str, config: dict[str, str], root: Path) -> str:
 
 
 def printable(page: str, book: Path) -> str:
-    """Return a built page for the printer, with the styles and the formulas of print.
-
-    Its file may lie anywhere, because what the page loads is in the book's folder.
-    """
+    """Return the HTML of a built page with the styles and the formulas of print."""
     path = book / f"{page}.html"
+    # The page is printed from another folder, so that its links begin at the page of the book.
     head = f'<head><base href="{path.as_uri()}">'
     text = path.read_text(encoding="utf-8").replace("<head>", head, 1)
     text = MATHJAX.sub(f'src="{FORMULAS.as_uri()}"', text)
@@ -143,19 +144,21 @@ def printable(page: str, book: Path) -> str:
 
 
 def print_page(program: str, page: Path, sheet: Path, name: str) -> None:
-    """Print an HTML file, ``page``, to the PDF ``sheet``, once its formulas are drawn.
+    """Print the HTML file ``page`` to the PDF file ``sheet``.
+
+    ``program`` is the path of the browser, and ``name`` the name of the page in messages.
 
     Raises:
-        BadInput: If the browser does not write a PDF within `SECONDS`; it says the ``name`` of the page.
+        BadInput: If the browser does not write a PDF within `SECONDS`.
     """
     sheet.unlink(missing_ok=True)
     words = [program, "--headless", "--disable-gpu", "--no-pdf-header-footer"]
     # Chromium refuses to start a sandbox for root.
     words += ["--no-sandbox"] if os.geteuid() == 0 else []
     words += [
-        # Joining the files would keep the tags without the tree that they refer to.
+        # Tags refer to a tree of the file, which would be lost when the files are joined.
         "--disable-pdf-tagging",
-        # The page has a minute of its own time, in which MathJax draws the formulas.
+        # MathJax has a minute, on the clock of the page, to draw the formulas.
         "--virtual-time-budget=60000",
         "--allow-file-access-from-files",
         f"--user-data-dir={page.parent}",
@@ -171,15 +174,13 @@ def print_page(program: str, page: Path, sheet: Path, name: str) -> None:
 
 
 def shorter(line: re.Match[bytes]) -> bytes:
-    """Write the numbers of a part of an outline with one decimal at most."""
+    """Return a piece of a curve, found by `CURVE`, whose numbers have at most one decimal."""
     return re.sub(rb"-?\d*\.\d{2,}", lambda m: b"%.1f" % float(m[0]), line[0])
 
 
 def number_pages(joined: PdfWriter, line: str) -> None:
-    """Write a line and the page's number below each page, in a font that every reader has.
-
-    As each page is written again, the numbers of its outlines lose the decimals that nobody sees.
-    """
+    """Write ``line`` and the number of the page below each page, and round the curves that a page draws."""
+    # Every program that shows PDF has this font.
     font = DictionaryObject(
         {
             NameObject("/Type"): NameObject("/Font"),
@@ -195,14 +196,16 @@ def number_pages(joined: PdfWriter, line: str) -> None:
         fonts.get_object()[NameObject("/Line")] = font_reference
         # Python calls the font's encoding cp1252, and PDF reads hexadecimal digits between < and >.
         said = f"{line} \u00b7 {i}".encode("cp1252").hex()
-        # A letter is two digits of `said`, and at 7 points about 3.5 points wide.
-        x = float(page.mediabox.width) / 2 - 1.75 * len(said) / 2
+        # The footer is centered. Each of its letters is two digits of `said`, and about 3.5 points wide.
+        letters = len(said) / 2
+        x = float(page.mediabox.width) / 2 - 3.5 * letters / 2
         old = page.get_contents()
-        # A stream without entries is falsy, so it is compared with None.
+        # The stream is compared with None, because a stream without entries is falsy.
         data = b"" if old is None else old.get_data()
-        drawn = OUTLINE.sub(shorter, data)
-        # The page's own drawing stands between q and Q, which undo its settings before the footer. That is
-        # gray, 24 points above the lower edge.
+        # A unit of the page is a quarter of a point, so that further decimals are invisible.
+        drawn = CURVE.sub(shorter, data)
+        # The operators q and Q around the page's own drawing restore the settings for the footer. The footer
+        # is gray, and stands 24 points above the lower edge.
         footer = f" Q q BT /Line 7 Tf 0.4 g {x:.1f} 24 Td <{said}> Tj ET Q".encode()
         new = DecodedStreamObject()
         new.set_data(b"q " + drawn + footer)

@@ -1,8 +1,12 @@
 """Write a release into one folder: ``python -m icl_book release``.
 
-``_build/release/<version>`` has the built book as one archive, which opens without a server, the PDF, the
-executed notebooks, wheel and source archive of `icl`, a manifest that names the origin of every result, and
-checksums.
+The folder ``_build/release/<version>`` has
+
+- the built book as one archive, whose pages open without a server, and as a PDF,
+- the executed notebooks,
+- the wheel and the source archive of `icl`,
+- ``manifest.json``, which names the origin of every result, and
+- ``SHA256SUMS``, the checksums of these files.
 """
 
 from __future__ import annotations
@@ -29,9 +33,12 @@ from icl_book.provenance import ROOT
 from icl_book.runner.record import cards, collect, read_json
 from icl_book.site import assemble, pdf, stage
 
-#: The date of every file in an archive, and the same in seconds, so that equal files make equal archives.
-DATE, SECONDS = (1980, 1, 1, 0, 0, 0), 315532800
-#: The program that unpacks the tree in the working directory and builds from it. Building changes sys.argv.
+#: The date of every file in an archive, so that equal files make equal archives.
+DATE = (1980, 1, 1, 0, 0, 0)
+#: The same date in seconds since 1970.
+SECONDS = 315532800
+#: The code that unpacks ``tree.zip`` in the working directory, and builds the packages into a folder, its
+#: argument. The argument is read first, because building changes sys.argv.
 BUILD = """
 import os, sys, zipfile
 import setuptools.build_meta as build
@@ -42,19 +49,19 @@ os.remove("tree.zip")
 build.build_wheel(place)
 build.build_sdist(place)
 """
-#: The keys of each result that the manifest has.
+#: The keys of a result that stand in the manifest.
 ORIGIN = ("preset", "parameters", "seconds", "device", "machine", "versions", "commit")
 
 
 def release(preset: str, root: Path = ROOT) -> Path:
-    """Write the release of the book that was built last with a preset, and return its folder.
+    """Write the release of the last book of a preset, and return its folder.
 
     Raises:
-        BadInput: If the book is missing or older than pages or results, files differ from the last commit,
-            or packages or PDF cannot be made. An earlier release of the same version stays as it is.
+        BadInput: If the book is missing or older than pages or results, if files differ from the last commit,
+            or if packages or PDF cannot be made. An earlier release of the same version then stays as it is.
     """
     version: str = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]["version"]
-    # Without a browser this ends here, not after minutes.
+    # If there is not a browser for the PDF, this raises now, and not after minutes.
     pdf.browser()
     runs = assemble.finished(preset, root)
     commit = provenance.commit()
@@ -67,13 +74,13 @@ def release(preset: str, root: Path = ROOT) -> Path:
         "requirements.lock sha256": hash_file(root / "requirements.lock"),
         "results": {name: origin(collect(path)) for name, path in sorted(runs.items())},
     }
-    told = json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    manifest_text = json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
     place = root / "_build" / "release" / version
     new = place.with_name(f".{version}.new")
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir(parents=True)
     try:
-        fill(new, version, preset, runs, told, root)
+        fill(new, version, preset, runs, manifest_text, root)
         assemble.swap(new, place)
     finally:
         shutil.rmtree(new, ignore_errors=True)
@@ -81,21 +88,26 @@ def release(preset: str, root: Path = ROOT) -> Path:
 
 
 def fill(
-    place: Path, version: str, preset: str, runs: Mapping[str, Path], told: str, root: Path
+    place: Path,
+    version: str,
+    preset: str,
+    runs: Mapping[str, Path],
+    manifest_text: str,
+    root: Path,
 ) -> None:
-    """Write every file of a release into the folder ``place``; ``told`` is the manifest's text.
+    """Write every file of a release into the folder ``place``.
 
     ``runs`` are the executed notebooks by chapter.
     """
     book = root / "_build" / "book" / preset
     name = f"softmax-icl-book-{version}"
-    (place / "manifest.json").write_text(told, encoding="utf-8")
+    (place / "manifest.json").write_text(manifest_text, encoding="utf-8")
     pages = {
         path.relative_to(book).as_posix(): path.read_bytes()
         for path in book.rglob("*")
         if path.is_file() and path.name != ".digest"
     }
-    archive(place / f"{name}.zip", name, pages | {"manifest.json": told.encode()})
+    archive(place / f"{name}.zip", name, pages | {"manifest.json": manifest_text.encode()})
     executed = {f"{chapter}.ipynb": notebook(root, chapter, path) for chapter, path in runs.items()}
     archive(place / f"{name}-notebooks.zip", f"{name}-notebooks", executed)
     packages(place, root)
@@ -105,14 +117,14 @@ def fill(
 
 
 def notebook(root: Path, name: str, path: Path) -> bytes:
-    """Return an executed notebook with the text of its source, in which numbers are those of its cards."""
+    """Return the file of an executed notebook, with today's text and the numbers of its cards there."""
     source = root / "notebooks" / f"{name}.py"
     content = stage.today(source, read_json(path), cards([collect(path)]))
     return json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n"
 
 
 def origin(run: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the manifest says of a result: its origin, and its verdicts."""
+    """Return what the manifest has of a run's results: the keys `ORIGIN`, and the verdict of each card."""
     verdicts = {card["id"]: card["verdict"] for card in run["cards"]}
     return {key: run[key] for key in ORIGIN if key in run} | {"verdicts": verdicts}
 
@@ -123,23 +135,28 @@ def hash_file(path: Path) -> str:
 
 
 def archive(path: Path, folder: str, files: Mapping[str, bytes]) -> None:
-    """Write a ZIP archive with one folder, which depends on nothing but the files."""
+    """Write a ZIP archive with one folder, whose bytes depend on the names and contents of the files only.
+
+    ``files`` has the content of each file by its path in the folder.
+    """
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as made:
         for name in sorted(files):
             entry = zipfile.ZipInfo(f"{folder}/{name}", DATE)
-            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            # ZIP keeps the permissions in the upper 16 bits.
+            entry.external_attr = 0o644 << 16
             made.writestr(entry, files[name])
 
 
 def packages(place: Path, root: Path) -> None:
-    """Build wheel and source archive of `icl` from what is committed, with the installed setuptools."""
+    """Build the wheel and the source archive of `icl` from the last commit, into the folder ``place``."""
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder, "tree.zip")
         repository.git(root, "archive", "--format=zip", f"--output={tree}", "HEAD")
         done = subprocess.run(
             [sys.executable, "-c", BUILD, str(place)],
             cwd=folder,
-            # The wheel records the permissions of new files.
+            # The wheel records the permissions of its files, which must not depend on the user's settings.
             umask=0o022,
             env=os.environ | {"SOURCE_DATE_EPOCH": str(SECONDS)},
             capture_output=True,
@@ -153,9 +170,9 @@ def packages(place: Path, root: Path) -> None:
 
 
 def settle(path: Path) -> None:
-    """Write a source archive again so that it depends on nothing but the names and contents of its entries.
+    """Write a source archive again, so that its bytes depend on the names and contents of its files only.
 
-    The archive of setuptools has the times at which the files were unpacked, and the user's name.
+    Setuptools has written the user's name into the archive, and the times at which the files were unpacked.
     """
     made = io.BytesIO()
     with (
@@ -165,7 +182,9 @@ def settle(path: Path) -> None:
     ):
         for old in sorted(found, key=lambda one: one.name):
             entry = tarfile.TarInfo(old.name)
-            entry.type, entry.size, entry.mtime = old.type, old.size, SECONDS
+            entry.type = old.type
+            entry.size = old.size
+            entry.mtime = SECONDS
             entry.linkname = old.linkname
             entry.mode = 0o755 if old.isdir() else 0o644
             target.addfile(entry, found.extractfile(old))

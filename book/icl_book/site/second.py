@@ -1,8 +1,8 @@
-"""Numbers of pages beside their second computations, which the scripts of ``book/checks`` have printed.
+"""Compare numbers of pages with their second computations, which the scripts of ``book/checks`` have printed.
 
-In one line such a script says which claim it computes, the parameters of the case, the number and its error,
-as in ``P1.G.ball | dim=5 what='floor' | 0.015504 | 0.00001``. The error is how far the card's number may be
-away.
+A script prints a line for each number, as ``P1.G.ball | dim=5 what='floor' | 0.015504 | 0.00001``: the claim,
+parameters of the case, the number, and the error. The card's number may differ from the script's by at most
+the error.
 """
 
 from __future__ import annotations
@@ -17,23 +17,24 @@ from typing import Any
 from icl_book.runner.record import list_cases
 from icl_book.site.audit import JUDGED, Cards, split
 
-#: On these pages every number of a card needs a second computation.
+#: Each number of a card on these pages needs a second computation.
 PAGES = ("introduction", "path", "findings", "second")
 
 
 @dataclass(frozen=True)
 class Line:
-    """A number that a script computed."""
+    """A number that a script computed, with the three other parts of its line."""
 
     claim: str
-    #: Some or all parameters of the case.
+    #: Parameters that tell the case from the other cases of the claim, not necessarily all of them.
     labels: dict[str, Any]
     number: float
+    #: How far the card's number may be from this number, at most.
     error: float
 
 
 def lines(text: str) -> list[Line]:
-    """Return the numbers in what a script has printed, whose form the module's docstring describes."""
+    """Return a `Line` for each line of ``text``, the output of a script."""
     found = []
     for line in text.splitlines():
         claim, case, number, error = line.split(" | ")
@@ -44,21 +45,28 @@ def lines(text: str) -> list[Line]:
 
 
 def committed(root: Path) -> list[Line]:
-    """Return what all scripts have printed."""
+    """Return the lines that all scripts have printed, from the ``.txt`` files beside the scripts."""
     texts = (p.read_text(encoding="utf-8") for p in sorted((root / "book/checks").glob("*.txt")))
     return [line for text in texts for line in lines(text)]
 
 
 def apart(text: str, cards: Cards, computed: Iterable[Line]) -> list[str]:
-    """Return a line for each judged number of a text without a second computation within its error.
+    """Return a problem, as a text, for each number in a page's judged links that is not confirmed.
 
-    Each link names a case of these cards, as `icl_book.site.audit.lost` checks. Links with a claim alone show
-    a verdict, not a number.
+    A number is confirmed if a script computes its case and all scripts that do agree with it within their
+    errors.
+
+    Args:
+        text: The source of the page. Each of its judged links leads to a card of ``cards``, and to a case of
+            the card if the link names one (`icl_book.site.audit.lost`).
+        cards: The records of cards by claim.
+        computed: What the scripts have printed.
     """
     computed = list(computed)
     found = []
     for _, _, named in JUDGED.findall(text):
         claim_id, *rest = split(named)
+        # A link that names a claim alone shows a verdict, not a number.
         if not rest:
             continue
         case = next(c for c in list_cases(cards[claim_id]) if c["name"] == rest[0])
@@ -73,7 +81,7 @@ def apart(text: str, cards: Cards, computed: Iterable[Line]) -> list[str]:
             f"judged:{named}: {case['measured']:g} on the card, {line.number:g} by a script,"
             f" which may be {line.error:g} away"
             for line in matching
-            # A number that is NaN gets a line, too.
+            # The condition is written so that NaN is a problem, too.
             if not abs(line.number - case["measured"]) <= line.error
         ]
     return found

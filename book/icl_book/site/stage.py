@@ -1,4 +1,8 @@
-"""The tree that jupyter-book reads: sources, executed notebooks, what `pages.md.j2` generates."""
+"""Write the tree that jupyter-book reads: pages, executed notebooks, and the parts that `pages.md.j2` writes.
+
+A *judged link* in a text names a claim or one of its cases, see `icl_book.site.audit`. A *twin* is the copy
+of a page in Markdown for machines, see `icl_book.site.machines`.
+"""
 
 from __future__ import annotations
 
@@ -34,18 +38,18 @@ from icl_book.site.markdown import list_drawings, list_terms, to_myst
 BUILT_WITH = ("jupyter-book", "sphinx", "myst-nb", "papermill", "jupytext", "django-static-mathjax")
 #: The script of MathJax that draws formulas as outlines: it is one file and needs no fonts.
 MATHJAX = "static/mathjax/es5/tex-svg-full.js"
-#: The names that most chapters call, which come first on their page of the API.
+#: The names of `icl` that come first on their page of the API, because most chapters call them.
 WANTED = """Affine ReLU Cosine make_task population_risk optimal_window matrix_risk gaussian_risk
     monte_carlo_risk mismatch_risk UnitConfig pretrain loss gradient""".split()
-#: Matches a caption, the paragraph below the cell that draws the figure: its title and its other words.
+#: Matches the caption of a figure, a paragraph that begins with a bold title: the title and the other words.
 CAPTION = re.compile(r"\*\*(.+?)\.?\*\* (.+?)(?:\n\n|\Z)", re.DOTALL)
-#: The last text of a chapter that has a module of measurements, which the book prints.
+#: The last text of each chapter that has a module in `icl_book.measurements`.
 SOURCE = (
     "[The source of the other measurements of this page](../book/measurements.md#measurements-{})"
 )
 #: The front page shows the last interactive figure of this chapter.
 FRONT = "attention_window"
-#: The folder of a staged tree with the pages for machines; Sphinx reads no folder that begins with a dot.
+#: The folder of the tree with the twins. Sphinx does not read a folder that begins with a dot.
 TWINS = ".twins"
 #: The README shows the first figure of this chapter.
 PICTURE = "planet"
@@ -58,10 +62,15 @@ def stage(
     claims: Mapping[str, Claim],
     root: Path,
 ) -> None:
-    """Write the tree in place of what is in ``target``.
+    """Write the tree into the folder ``target``, in place of what is there.
 
-    ``notebooks`` are executed ones by name, and ``runs`` what `icl_book.runner.record.collect` says of each,
-    in the order of the table of contents.
+    Args:
+        target: The folder of the tree.
+        notebooks: The executed notebooks by name.
+        runs: The results of these notebooks (`icl_book.runner.record.collect`), in the order of the table of
+            contents.
+        claims: The claims by id.
+        root: The folder of the repository.
     """
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(
@@ -71,7 +80,8 @@ def stage(
     )
     shutil.copy(root / "_toc.yml", target)
     (target / "_config.yml").write_text(repository.configuration(root), encoding="utf-8")
-    static, generated = target / "book" / "_static", target / "book" / "_generated"
+    static = target / "book" / "_static"
+    generated = target / "book" / "_generated"
     (static / "mathjax").mkdir()
     (static / "narrow").mkdir()
     shutil.copy(Path(str(files("mathjax"))) / MATHJAX, static / "mathjax")
@@ -80,21 +90,25 @@ def stage(
     # A small book, as in tests, may not have a glossary.
     terms = list_terms(glossary.read_text(encoding="utf-8")) if glossary.is_file() else {}
     found = context(claims, runs, root)
-    by_claim = {e.record["id"]: e for e in found["audited"]}
+    by_claim = {audited.record["id"]: audited for audited in found["audited"]}
     sources = measurements(root, ["__init__", *(run["name"] for run in runs)])
     (target / "notebooks").mkdir()
     (generated / "gallery").mkdir(parents=True)
-    # Twins for machines have the texts of pages as they are before they are made ready for Sphinx.
     for folder in ("book", "notebooks"):
         (target / TWINS / folder).mkdir(parents=True)
-    titles, drawn = {}, {}
+    titles = {}
+    drawn = {}
     for run in runs:
-        name, own = run["name"], cards([run])
+        name = run["name"]
+        own = cards([run])
         content = today(root / "notebooks" / f"{name}.py", read_json(notebooks[name]), own)
         for data in shown(content):
             if evidence := data.get(CARD_MIME):
-                record = data[CARD_MIME] = own[evidence["id"]]
+                record = own[evidence["id"]]
+                # The twin is written from the record, and the page shows the card.
+                data[CARD_MIME] = record
                 data["text/html"] = render(record, on_a_page=True)
+        # The twin is written before the text becomes MyST.
         (target / TWINS / "notebooks" / f"{name}.md").write_text(
             machines.write_twin(content), encoding="utf-8"
         )
@@ -124,13 +138,13 @@ def stage(
         home=repository.home(root),
         measured={p.stem: read_json(p) for p in (root / "benchmarks" / "results").glob("*.json")},
     )
-    # Each macro of the template writes one generated part, unless its name begins with an underscore.
+    # Each macro of the template writes one part, except for those whose names begin with an underscore.
     for name, macro in vars(module).items():
         if callable(macro) and not name.startswith("_"):
             (generated / f"{name}.md").write_text(str(macro()), encoding="utf-8")
 
-    # Pages of the book link to cards on the pages of chapters.
-    def elsewhere(card: audit.Record, number: str, case: str) -> str:
+    # A page in the folder `book` links to cards on the pages of chapters.
+    def link_to_chapter(card: audit.Record, number: str, case: str) -> str:
         page = f"../notebooks/{by_claim[card['id']].notebook}.html"
         return link(card, number, case, page)
 
@@ -146,31 +160,34 @@ def stage(
     for path in (target / "book").glob("*.md"):
         text = path.read_text(encoding="utf-8")
         for word, said in words.items():
-            # MyST substitutes in text only, but commands in code blocks have these words, too.
+            # This is not left to MyST, which would not replace the words in blocks of code.
             text = text.replace(f"{{{{ {word} }}}}", said)
         twin = machines.include(audit.renumber(text, cards(runs)), path.parent)
         (target / TWINS / "book" / path.name).write_text(twin, encoding="utf-8")
-        # The pages that show figures of chapters have their narrow drawings, too.
+        # A chapter's figure that the page shows has a drawing for narrow screens there, too.
         for name, figure in list_drawings(text).items():
             if (drawing := static / "narrow" / f"{figure}.svg").is_file():
                 shutil.copy(drawing, static / "narrow" / f"{name}.svg")
-        text = to_myst(audit.resolve(text, cards(runs), elsewhere), terms)
+        text = to_myst(audit.resolve(text, cards(runs), link_to_chapter), terms)
         path.write_text(text, encoding="utf-8")
     (static / "audit.json").write_text(audit.as_json(found["audited"]), encoding="utf-8")
 
 
 def today(source: Path, executed: Mapping[str, Any], own: audit.Cards) -> dict[str, Any]:
-    """Return a notebook with the text and the tags that its source has now, and what its code showed.
+    """Return an executed notebook with the text and the tags that its source has now.
 
-    The numbers in its text are those of its ``own`` cards.
+    Text may have been edited since the notebook was executed. The code cells are the same in both.
 
-    An executed notebook has the same code cells, because its address depends on them. It may have one more,
-    with the parameters of its preset.
+    Args:
+        source: The notebook's ``.py``.
+        executed: The executed notebook.
+        own: The records of the notebook's cards by claim. The text gets their numbers.
     """
     import jupytext
 
     node = jupytext.read(source)
     cells = [cell for cell in executed["cells"] if cell["cell_type"] == "code"]
+    # Papermill may have added a cell with the parameters of the preset.
     injected = [c for c in cells if "injected-parameters" in c["metadata"].get("tags", [])]
     done = iter([cell for cell in cells if cell not in injected])
     written: list[Any] = []
@@ -181,9 +198,10 @@ def today(source: Path, executed: Mapping[str, Any], own: audit.Cards) -> dict[s
         else:
             cell["source"] = audit.renumber(cell["source"], own)
         written.append(cell)
+        # The added cell stands below the notebook's own parameters.
         if "parameters" in cell["metadata"].get("tags", []):
             written += injected
-    # Cells of jupytext become plain dictionaries, as those of an executed file are.
+    # Writing and reading JSON turns the cells of jupytext into plain dictionaries.
     content = {**executed, "cells": json.loads(json.dumps(written))}
     for i, cell in enumerate(content["cells"]):
         cell["id"] = f"cell-{i:02d}"
@@ -193,13 +211,16 @@ def today(source: Path, executed: Mapping[str, Any], own: audit.Cards) -> dict[s
 def context(
     claims: Mapping[str, Claim], runs: Sequence[Mapping[str, Any]], root: Path
 ) -> dict[str, Any]:
-    """Return what the templates show of all claims, with what further runs found."""
+    """Return two variables of the templates: the audited claims, and what further runs found."""
     return {"audited": audit.audit_claims(claims, runs), "reruns": audit.reruns(root)}
 
 
 def pages(**context: Any) -> Any:
-    """Return the module of `pages.md.j2`, whose macros write the generated parts from ``context``."""
-    # The filters of an overlay are replaced, so that those of the environment stay.
+    """Return the template `pages.md.j2` as a module, whose macros write parts of pages.
+
+    ``context`` has the variables of the template.
+    """
+    # The overlay gets a dictionary of its own, so that the filters of the environment do not change.
     made = environment().overlay()
     made.filters = made.filters | {
         "line": _join_lines,
@@ -221,21 +242,25 @@ def pages(**context: Any) -> Any:
 
 
 def _list_badges() -> list[tuple[str, list[str]]]:
-    """Return the kinds of verdicts that pages count apart, each with the grades to which it is limited.
+    """Return the pairs of a verdict and a list of grades that pages count apart.
 
-    A verdict is one kind, of any grade: an empty list. Pages have several words for *established* (`KNOWN`),
-    and each of these is a kind.
+    An empty list stands for all grades. The verdict *established* has several pairs, because pages have
+    several words for it, each for some grades (`KNOWN`).
     """
-    words = {word: [str(g) for g, w in KNOWN.items() if w == word] for word in KNOWN.values()}
+    grades_of_words: dict[str, list[str]] = {}
+    for grade, word in KNOWN.items():
+        grades_of_words.setdefault(word, []).append(str(grade))
     found: list[tuple[str, list[str]]] = []
     for verdict in Verdict:
-        known = verdict is Verdict.ESTABLISHED
-        found += [(str(verdict), grades) for grades in (words.values() if known else [[]])]
+        if verdict is Verdict.ESTABLISHED:
+            found += [(str(verdict), grades) for grades in grades_of_words.values()]
+        else:
+            found.append((str(verdict), []))
     return found
 
 
 def _write_home(url: str | None) -> str:
-    """Say where the repository is published, or that it is not."""
+    """Return a sentence that says where the repository is published, or that it is not."""
     if url:
         return f"The repository is at <{url}>."
     return (
@@ -245,57 +270,75 @@ def _write_home(url: str | None) -> str:
 
 
 def sentences(module: Any) -> dict[str, str]:
-    """Return the sentences that templates count, by the word in braces for which they stand on pages."""
-    names = "disagreeing refuted rerun withdrawn opening".split()
-    found = {"verdicts": "tested", "tested": "short"} | dict(zip(names, names, strict=True))
-    return {word: _join_lines(str(getattr(module, macro)())) for word, macro in found.items()}
+    """Return the sentences that replace words in braces on pages, by the word.
+
+    Macros of the template (`pages`) write the sentences, because they have counts of verdicts.
+    """
+    macros = {"verdicts": "tested", "tested": "short"}
+    # These words have the names of their macros.
+    macros |= {name: name for name in "disagreeing refuted rerun withdrawn opening".split()}
+    return {word: _join_lines(str(getattr(module, macro)())) for word, macro in macros.items()}
 
 
 def minutes(page: str, words: Mapping[str, str]) -> str:
-    """Return the minutes that a page takes at 200 words a minute, with ``words`` in place of their braces."""
-    # Words after the title count, a number in braces as one; addresses of links do not.
-    text = re.sub(r"\{\{ (\w+) \}\}", lambda m: words.get(m[1], "0"), page.partition("\n# ")[2])
-    return str(math.ceil(len(re.sub(r"\]\((?:<[^>]*>|[^)]*)\)", "", text).split()) / 200))
+    """Return how many minutes it takes to read a page, at 200 words a minute.
+
+    ``words`` has the texts that stand in place of words in braces.
+    """
+    body = page.partition("\n# ")[2]
+    # A word in braces that is not among `words` counts as one word.
+    body = re.sub(r"\{\{ (\w+) \}\}", lambda m: words.get(m[1], "0"), body)
+    # The addresses of links are not read.
+    body = re.sub(r"\]\((?:<[^>]*>|[^)]*)\)", "", body)
+    return str(math.ceil(len(body.split()) / 200))
 
 
 def link(card: audit.Record, text: str, case: str, page: str = "") -> str:
-    """Return a link to a card, or to the row of a case, as inline HTML.
+    """Return a link to a card, or to the row of a case on the card, as inline HTML.
 
-    ``text`` is what the link shows: a verdict, a mark, a number or words. ``page`` is the address of the page
-    with the card, by default the one that has the link.
-
-    Hovering, focus and screen readers give the verdict and the title of the statement.
+    Args:
+        card: The record of the card.
+        text: What the link shows: a verdict, a mark, a number or words.
+        case: The name of the case. If it is empty, the link leads to the card.
+        page: The address of the page with the card; by default the page with the link.
     """
     claim, verdict = card["id"], card["verdict"]
     word = badge(verdict, card["grade"])
     target = row_id(claim, case) if case else f"claim-{claim}"
+    # Hovering over the link shows this.
     said = html.escape(f"{strip_tex(card['title'])}: {word}")
     # A verdict looks like a badge, a mark has its color, and other words are an ordinary link.
     look = {verdict: "icl-badge", mark(verdict): "icl-mark"}.get(text)
     text = word if text == verdict else text
     css = f"icl-judged {look} {style_class(verdict)}" if look else "icl-judged"
+    # Screen readers say this.
     name = said if look else f"{html.escape(text)} ({said})"
     return f'<a class="{css}" href="{page}#{target}" title="{said}" aria-label="{name}">{text}</a>'
 
 
 def figures(content: dict[str, Any], folder: Path, narrow: Path) -> list[dict[str, str]]:
-    """Turn the captions below code cells into what MyST-NB reads: the cell's figure, its name and alt text.
+    """Move captions into the metadata of the cells that draw the figures, where MyST-NB reads them.
 
-    The cell that draws has the name and what a reader cannot see as its metadata, and the next text begins
-    with the caption, which moves from there into the metadata. Cells without source are removed from
-    ``content``. The drawings are written to ``folder``, and those for a phone to ``narrow``.
+    A cell that draws a figure has the metadata ``figure`` with a name and an alt text. The text cell below
+    begins with the caption. Cells that are empty in the end are removed.
+
+    Args:
+        content: The executed notebook, which is changed.
+        folder: Where the drawings are written.
+        narrow: Where the drawings for narrow screens are written.
 
     Returns:
-        Name, title, alt text and caption of each figure, for the gallery.
+        For each figure its ``name``, ``title``, ``alt`` and ``caption``, which is without the title.
 
     Raises:
-        BadInput: For a figure without a caption.
+        BadInput: If a figure does not have a caption.
     """
     drawn = []
     for cell, below in itertools.pairwise(content["cells"]):
         if not (figure := cell["metadata"].get("figure")):
             continue
-        name, alt = figure["name"], " ".join(figure["alt"].split())
+        name = figure["name"]
+        alt = " ".join(figure["alt"].split())
         if below["cell_type"] != "markdown" or not (found := CAPTION.match(below["source"])):
             raise BadInput(f"figure {name}: the text below it must begin with a bold title")
         title, words = found.groups()
@@ -314,15 +357,15 @@ def figures(content: dict[str, Any], folder: Path, narrow: Path) -> list[dict[st
 
 
 def moving(content: Mapping[str, Any]) -> str:
-    """Return the last interactive figure of an executed notebook; empty without one."""
+    """Return the HTML of the last interactive figure of an executed notebook; empty if it has none."""
     pieces = ["".join(data.get("text/html", "")) for data in shown(content)]
     return next((piece for piece in reversed(pieces) if "icl-interactive" in piece), "")
 
 
 def measurements(root: Path, notebooks: Sequence[str]) -> dict[str, str]:
-    """Return the source of the measurements of each notebook that has a module of them, by notebook.
+    """Return the source of each module of `icl_book.measurements` with the name of a notebook, by this name.
 
-    What several notebooks share has the name ``__init__``, which stands among ``notebooks``, too.
+    ``notebooks`` are the names. Among them is ``__init__``, the module that several notebooks share.
     """
     folder = root / "book" / "icl_book" / "measurements"
     found = {name: folder / f"{name}.py" for name in notebooks}
@@ -334,11 +377,12 @@ def measurements(root: Path, notebooks: Sequence[str]) -> dict[str, str]:
 
 
 def packages(root: Path) -> dict[str, dict[str, Any]]:
-    """Return what the API shows of each package of `icl`, by its name.
+    """Return for each package of `icl`, by its name, what the pages of the API show.
 
-    - ``names``: what the package exports, those of `WANTED` first.
-    - ``kinds``: the same without constants, each after ``class`` or ``function``.
-    - ``modules``: the modules of the package that are not private.
+    - ``names``: the names that the package exports, those of `WANTED` first.
+    - ``kinds``: a pair for each of these names that is not a constant: ``class`` or ``function``, and the
+      name.
+    - ``modules``: the names of its modules that are not private.
     """
     found = {}
     for package in sorted((root / "icl").glob("*/__init__.py")):
