@@ -1,19 +1,21 @@
 """Random streams.
 
-Everything random in the project is drawn from a *stream*: a counter-based generator that
-is a pure function of ``(seed, name, step)``. Step 1000 can be drawn without drawing the
-999 before it, so work can be resumed anywhere, and the numbers of one stream never depend
-on how many another one used. Training, evaluation and Monte Carlo draw from streams of their own.
+Everything random in the project is drawn from a *stream*: a generator of random numbers that is
+determined by a seed, the name of a purpose and a step. Step 1000 can be drawn without the steps before
+it, so that work can be resumed anywhere. The numbers of one stream do not depend on how many numbers
+another stream has given. Training, evaluation and Monte Carlo have streams of their own.
 
-There are two kinds. `stream` is *portable*: float64, drawn on the CPU by NumPy and then moved, so every
-device sees the same numbers. `NativeStream` is *native*: float32, drawn by PyTorch on the device that uses
-them, which is faster; a GPU draws other numbers than a CPU. Both have ``standard_normal(shape)`` and
-``uniform(low, high, shape)``; `stream` gives NumPy arrays, `NativeStream` tensors. Since PyTorch takes long
-to import, it is loaded by `NativeStream` alone.
+There are two kinds of streams:
 
-The environment variable ``ICL_SEED``, a non-negative integer below 2**31, moves every seed below 2**32 to a
-range of its own: the same program then draws fresh numbers everywhere. It is read when this module is
-imported.
+- `stream` gives NumPy arrays in float64. NumPy draws them on the CPU, so that every device gets the same
+  numbers.
+- `NativeStream` gives tensors in float32. PyTorch draws them on the device that uses them, which is faster,
+  but a GPU draws other numbers than a CPU. PyTorch takes long to import, and is imported only here.
+
+Both have ``standard_normal(shape)`` and ``uniform(low, high, shape)``.
+
+The environment variable ``ICL_SEED`` is an integer from 0 to 2**31 - 1. For every value of it, the same
+program draws other numbers, as long as its seeds are below 2**32. It is read when this module is imported.
 """
 
 from __future__ import annotations
@@ -34,125 +36,129 @@ if TYPE_CHECKING:
 
 
 def root_seed() -> int:
-    """Return what the environment variable ``ICL_SEED`` says; 0 if it is not set or empty."""
+    """Return the value of the environment variable ``ICL_SEED``, or 0 if it is not set or empty."""
     text = os.environ.get("ICL_SEED") or "0"
     if not text.isdecimal() or int(text) >= 2**31:
         raise ValueError(f"ICL_SEED={text!r}: must be an integer from 0 to 2**31 - 1")
     return int(text)
 
 
-#: Added to every seed. Its unit is 2**32, so that seeds below this never meet those of another root.
+#: This number is added to every seed. It is ``ICL_SEED`` times 2**32, so that programs whose seeds are below
+#: 2**32 have different seeds for different values of ``ICL_SEED``.
 ROOT_SEED = root_seed() << 32
 
-#: Largest size of a bound of uniform numbers: float32 can hold the difference of two such bounds.
+#: Bounds of uniform numbers are at most this in size, because float32 can hold the difference of two of them.
 _MAX_BOUND = 1e38
 
-#: The separate sources of randomness, each with its number, the second word of the generator's key.
+#: The names of the streams. The number of a name is the second word of the generator's key.
 STREAMS = {
     "covariates": 0,
     "tasks": 1,
     "noise": 2,
     "initialization": 3,
     "evaluation": 4,
-    "monte carlo": 5,  # its covariates
+    # the covariates of Monte Carlo
+    "monte carlo": 5,
     "monte carlo tasks": 6,
     "monte carlo noise": 7,
 }
 
 
 def stream(seed: int, name: str, step: int = 0) -> np.random.Generator:
-    """Return the generator of stream ``name`` at ``step``: Philox with key (seed, name), counter step.
+    """Return the generator of the stream ``name`` at ``step``.
 
-    Equal arguments give equal numbers on every machine. Every step owns 2**192 counter values, because it is
-    the highest of the counter's four words of 64 bits.
+    Equal arguments give equal numbers on every machine. The generator is Philox, whose key is the seed and
+    the number of the name in `STREAMS`. The step is the highest of the counter's four words of 64 bits, so
+    that each step has 2**192 values of the counter for itself.
 
     Raises:
         ValueError: If seed or step are not integers from 0 to 2**64 - 1, or the name is not in `STREAMS`.
     """
-    seed, place, step = _address(seed, name, step)
-    # NumPy takes a list with integers of 2**63 and more for floats, which have fewer digits
+    seed, place, step = _check_address(seed, name, step)
+    # NumPy would make floats of integers above 2**63 - 1, and floats have fewer digits
     key = np.array([seed, place], dtype=np.uint64)
     counter = np.array([0, 0, 0, step], dtype=np.uint64)
     return np.random.Generator(np.random.Philox(key=key, counter=counter))
 
 
-def _address(seed: int, name: str, step: int) -> tuple[int, int, int]:
-    """Return the seed, moved by `ROOT_SEED`, the stream's number in `STREAMS`, and the step, all checked."""
+def _check_address(seed: int, name: str, step: int) -> tuple[int, int, int]:
+    """Check the arguments; return seed + `ROOT_SEED`, the number of the name in `STREAMS`, and the step."""
     place = STREAMS[choice(name, "name", STREAMS)]
     seed = (integer(seed, "seed", 0, 2**64 - 1) + ROOT_SEED) % 2**64
     return seed, place, integer(step, "step", 0, 2**64 - 1)
 
 
-#: Smaller draws of normal numbers use PyTorch: they are fast anyway, and need not load the compiled loop.
+#: PyTorch draws fewer normal numbers than this: that is fast enough without importing the compiled loop.
 _MIN_COMPILED_DRAW = 2**12
 
 
 class NativeStream:
-    """Draw from PyTorch's own generator of a device in float32: the fast counterpart of `stream`.
+    """A stream whose float32 numbers PyTorch draws on a device: the fast counterpart of `stream`.
 
-    The numbers are a function of the arguments and the device's type, up to the rounding of the processor at
-    hand. The generator's seed is the first number of `stream` with the same arguments. Of that a CPU's
-    generator uses 32 bits: of 10,000 streams two are the same with a probability of one per cent. The
-    first numbers of a stream on a CPU, if they are normal and many, come from `icl.compiled.normal`, which
-    draws the same numbers faster.
+    The numbers depend on the arguments and on the type of the device, and their rounding on the processor.
+    The seed of PyTorch's generator is the first number of `stream` with the same arguments. A CPU's generator
+    uses only 32 bits of this seed, so that among 10,000 streams two are equal with a probability of one per
+    cent. If the first draw of a stream on a CPU has many normal numbers, `icl.compiled.normal` draws them:
+    the same numbers, but faster.
 
     Raises:
-        ValueError: As `stream`, for a device that is not available, and for invalid shapes and bounds.
+        ValueError: If `stream` would raise it for these arguments, or if the device is not available.
     """
 
     def __init__(self, seed: int, name: str, step: int = 0, device: torch.device | str = "cpu"):
         self.device = checks.device(device, "device")
         word = stream(seed, name, step).bit_generator.random_raw()
-        # PyTorch takes a positive 64-bit integer
+        # PyTorch takes a seed of at most 63 bits
         self._seed = int(word) >> 1
-        # the compiled loops have used this many words of the generator
+        # the compiled loop has used this many words of the generator
         self._taken = 0
 
     @functools.cached_property
     def generator(self) -> torch.Generator:
-        """PyTorch's generator, advanced past the numbers that the compiled loop drew."""
+        """PyTorch's generator, after the numbers that the compiled loop has drawn."""
         from icl.pytorch import torch
 
         generator = torch.Generator(self.device)
         generator.manual_seed(self._seed)
-        # a uniform number takes one word
+        # each uniform number uses one word of the generator
         torch.empty(self._taken, device=self.device).uniform_(generator=generator)
         return generator
 
     def standard_normal(self, shape: tuple[int, ...]) -> torch.Tensor:
-        """Draw normal numbers, a float32 tensor of that shape."""
+        """Draw a float32 tensor of standard normal numbers; ValueError for an invalid shape."""
         from icl.pytorch import torch
 
-        size = _shape(shape)
+        size = _parse_shape(shape)
         count = math.prod(size)
-        # The compiled loop starts from the seed, and so draws only a stream's first numbers. A cached
-        # property is among the attributes once it was used.
+        # The compiled loop starts from the seed, and so can draw only the first numbers of a stream. Once the
+        # cached property `generator` has been used, it is among the attributes of the instance.
         is_first = not self._taken and "generator" not in vars(self)
         if (
             is_first
             and count >= _MIN_COMPILED_DRAW
             and self.device.type == "cpu"
-            and (loop := _compiled())
+            and (loop := _find_compiled())
         ):
-            # PyTorch draws rows of sixteen, and the last sixteen numbers anew if the last row is incomplete
+            # PyTorch draws sixteen numbers at a time. If fewer are left at the end, it draws the last sixteen
+            # numbers a second time.
             self._taken = count + (16 if count % 16 else 0)
             return torch.from_numpy(loop(self._seed, count)).reshape(size)
         out = torch.empty(size, dtype=torch.float32, device=self.device)
         return out.normal_(generator=self.generator)
 
     def uniform(self, low: float, high: float, shape: tuple[int, ...]) -> torch.Tensor:
-        """Draw uniform numbers between low and high, a float32 tensor of that shape."""
+        """Draw a float32 tensor of uniform numbers; ValueError for invalid bounds or an invalid shape."""
         from icl.pytorch import torch
 
         low = real(low, "low", -_MAX_BOUND, _MAX_BOUND)
         high = real(high, "high", low, _MAX_BOUND)
-        size = _shape(shape)
+        size = _parse_shape(shape)
         out = torch.empty(size, dtype=torch.float32, device=self.device)
         return out.uniform_(low, high, generator=self.generator)
 
 
-def _shape(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return a shape, or one length, as a tuple of integers."""
+def _parse_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return a shape as a tuple of integers; a single number is the length of the only axis."""
     lengths = sequence(shape)
     lengths = [shape] if lengths is None else lengths
     # a longer axis does not fit into memory
@@ -160,13 +166,13 @@ def _shape(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @functools.cache
-def _compiled() -> Any:
-    """Return the compiled loop for normal numbers, or None without numba or if this PyTorch draws others."""
+def _find_compiled() -> Any:
+    """Return the compiled loop for normal numbers, or None without numba or if PyTorch draws others."""
     if not can_compile():
         return None
     from icl.compiled.normal import normal
     from icl.pytorch import torch
 
-    # 1003 is not a multiple of sixteen, so that the row that PyTorch draws anew is compared, too
+    # 1003 is not a multiple of sixteen, so that the numbers that PyTorch draws twice are compared, too
     drawn = torch.empty(1003).normal_(generator=torch.Generator().manual_seed(5))
     return normal if np.allclose(drawn, normal(5, 1003), rtol=0, atol=1e-5) else None

@@ -6,13 +6,12 @@ import os
 
 
 def available() -> int:
-    """Return how many threads to start: what ``OMP_NUM_THREADS`` says, else the processors that are allowed.
+    """Return how many threads to start: the number in ``OMP_NUM_THREADS``, or else that of `processors`.
 
-    OpenMP allows a list in that variable, one number for each level of nesting; the first is the one of a
-    program that is not nested. Text that is not a positive integer is ignored. The processors are those that
-    the process is confined to, by ``taskset`` or a scheduler of jobs, which may be fewer than the machine's.
+    OpenMP allows a list in this variable, with one number for each level of nested threads. The first number
+    counts here. If it is not a positive integer, the variable is ignored.
     """
-    # ten digits are not a number of threads, and thousands of them Python refuses to convert
+    # ten digits are not a number of threads, and Python refuses to convert thousands of digits
     number = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     if number.isdecimal() and len(number) < 10 and int(number) > 0:
         return int(number)
@@ -20,8 +19,11 @@ def available() -> int:
 
 
 def processors() -> int:
-    """Return how many processors the process may use, whatever ``OMP_NUM_THREADS`` says."""
-    # macOS and Windows have no such function
+    """Return how many processors the process may use.
+
+    They may be fewer than the machine has, because ``taskset`` or a scheduler of jobs confines the process.
+    """
+    # macOS and Windows do not have this function
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

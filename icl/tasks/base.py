@@ -1,15 +1,15 @@
 r"""Function classes ``D(F)`` and their covariance on the unit sphere.
 
 A class is *rotation invariant* if the distribution of ``f`` does not change under rotations. Then
-``E f(x) f(x') = k(x . x')``. The exact population risk needs nothing else of a class,
-and it needs ``k`` as its expansion in normalized Gegenbauer polynomials, ::
+``E f(x) f(x') = k(x . x')``, and k is the covariance. The exact population risk depends on the class through
+k only. It uses the expansion of k in normalized Gegenbauer polynomials, ::
 
     k(cos t) = sum_l a_l P_l(cos t),   P_l(1) = 1,   a_l >= 0        (Schoenberg),
 
-because the addition theorem then separates pairs of tokens. ``a_0`` never matters (a
-constant is predicted without error), so `spectrum` starts at degree 1.
+because the addition theorem separates the two tokens of a pair in each P_l. Softmax attention predicts a
+constant without error, so that its risk does not depend on a_0, and `Zonal.spectrum` starts at degree 1.
 
-PyTorch takes long to import and only sampling needs it: it is imported inside functions.
+PyTorch takes long to import, and only sampling needs it. So functions that sample import it themselves.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ Rng = np.random.Generator | NativeStream
 Function = Callable[["torch.Tensor"], "torch.Tensor"]
 _Computed = TypeVar("_Computed", bound=Callable[..., Any])
 
-#: What was computed of user-defined classes since a function was called that is `computing_once`.
+#: While a function decorated by `computing_once` runs: what was computed for user-defined classes.
 _kept: ContextVar[dict[Any, Any] | None] = ContextVar("kept", default=None)
 
-#: Limits of what is computed: a dimension is at most ``MAX_DIM``. Because they are squared, L is at
-#: least ``MIN_MAGNITUDE``, and L and sigma are at most ``MAX_MAGNITUDE``.
+#: A dimension is at most ``MAX_DIM``. L is from ``MIN_MAGNITUDE`` to ``MAX_MAGNITUDE``, and sigma is at most
+#: ``MAX_MAGNITUDE``, so that their squares are floating-point numbers.
 MAX_DIM, MIN_MAGNITUDE, MAX_MAGNITUDE = 10_000, 1e-100, 1e100
 #: A spectrum is computed up to this degree at most.
 MAX_DEGREE = 10**6
 
-#: The least and the largest value of a noise level, a window and a context length. A noise level by which
-#: something is divided is positive, and a context that is drawn must fit into memory.
+#: The least and the largest noise level, window and context length. ``POSITIVE_NOISE_RANGE`` is for functions
+#: that divide by the noise level, and ``DRAWN_CONTEXT_RANGE`` for contexts that must fit into memory.
 NOISE_RANGE, POSITIVE_NOISE_RANGE = (0, MAX_MAGNITUDE), (MIN_MAGNITUDE, MAX_MAGNITUDE)
 WINDOW_RANGE = (0, MAX_MAGNITUDE)
 CONTEXT_RANGE, DRAWN_CONTEXT_RANGE = (1, MAX_MAGNITUDE), (1, 10**7)
@@ -57,31 +57,32 @@ CONTEXT_RANGE, DRAWN_CONTEXT_RANGE = (1, MAX_MAGNITUDE), (1, 10**7)
 class Zonal:
     """Base of all rotation-invariant classes on the unit sphere of R^dim.
 
-    A user-defined class derives from this one and gives `covariance`; `spectrum` and
-    `variogram` then follow numerically, slower than from closed forms. Given by their covariances
-    alone, those of `icl.tasks.classes` have the same risk to 2e-9 for w <= 1000. On the circle those with
-    kinks (ReLU) lose more: 1e-8 for w <= 5 only. Functions that jump are too rough for this, and refused:
-    give `spectrum` in closed form, as `Sign` does. If the class gives `sample`, too, `check_class` compares
-    what it draws with the covariance.
+    A user-defined class derives from this one and defines `covariance`. Then `spectrum` and `variogram` are
+    computed from the covariance, more slowly than from closed forms. To show how exactly, the classes of
+    `icl.tasks.classes` were computed in this way: for w <= 1000 their risks changed by at most 2e-9. Only for
+    functions with kinks (ReLU) on the circle the change is larger, up to 1e-8 for w <= 5. Functions that
+    jump are refused, because they are too rough: define `spectrum` in closed form, as `Sign` does. If the
+    class also defines `sample`, `check_class` compares the functions that it draws with the covariance.
 
-    The dimension d is 2 to 10,000; ``label`` names the class in text and figures, ``homogeneous`` says
-    whether its functions are proportional to ``lipschitz``. ValueError if dim, or an attribute ``lipschitz``,
-    is out of range.
+    The dimension d is 2 to 10,000. ``label`` names the class in text and figures, and ``homogeneous`` says
+    whether its functions are proportional to ``lipschitz``. ValueError if ``dim`` is out of range, or
+    ``lipschitz`` in a class that has this attribute.
     """
 
     dim: int
     label: ClassVar[str] = "rotation-invariant"
     homogeneous: ClassVar[bool] = False
-    #: Whether the functions of `sample` compute with NumPy, or in arrays of changing shapes.
+    #: Whether the functions of `sample` compute with NumPy, or in arrays of changing shapes. PyTorch cannot
+    #: compile such functions.
     _on_host: ClassVar[bool] = False
-    #: Checks of further numbers that a class has, by name, each with the least and the largest value.
+    #: For each further numerical attribute of a class: its check, its least and its largest value.
     _ranges: ClassVar[dict[str, tuple[Callable[..., float], float, float]]] = {}
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dim", integer(self.dim, "dim", 2, MAX_DIM))
         if hasattr(self, "lipschitz"):
             value = real(self.lipschitz, "lipschitz", 0, exclusive_min=True)
-            # a constant above zero may still have a square that over- or underflows, and gets another refusal
+            # the square of a constant may overflow or underflow, which has an error of its own
             object.__setattr__(
                 self, "lipschitz", real(value, "lipschitz", MIN_MAGNITUDE, MAX_MAGNITUDE)
             )
@@ -92,50 +93,48 @@ class Zonal:
     def singular_term(self) -> tuple[float, float] | None:
         """Order rho and constant c of the variogram's first singular term; None for smooth functions.
 
-        Functions with jumps have order 1, with kinks order 3. As theta -> 0, ::
+        Functions with jumps have order 1, and functions with kinks order 3. As theta -> 0, ::
 
             gamma = c theta^rho (1 + o(1)),                          0 < rho < 2,
             gamma = a (1 - cos theta) - c theta^rho (1 + o(1)),      2 < rho < 4,
 
-        with c > 0 and any a. `icl.risk.asymptotics.window_law` needs it of every class that is not smooth.
+        with c > 0 and any a. `icl.risk.asymptotics.window_law` needs rho and c unless functions are smooth.
         """
         return None
 
     @property
     def unresolved(self) -> float:
-        """The variance in functions finer than any window, >= 0 and usually zero.
+        """The *fine variance*: that of a part of f which is finer than any window; >= 0, and usually zero.
 
-        It is that of h where ``f = g + h``: g has the covariance, and h is independent of it and independent
-        from place to place, at the query as well. To a predictor that is linear in the labels it is noise:
-        its risk is that on g with label noise of variance ``sigma^2 + unresolved``, plus ``unresolved`` for
-        the query. Two tokens have different places with probability one, so that every risk takes them for
-        different, also where their coordinates agree.
+        Write ``f = g + h``. The covariance of g is `covariance`. The values of h at different places are
+        independent, of each other and of g, and ``unresolved`` is their variance. For a predictor that is
+        linear in the labels, h is noise. Its risk is the risk for g with label noise of variance
+        ``sigma^2 + unresolved``, plus ``unresolved`` for the query. All risks take any two tokens for
+        different places, even if their coordinates agree.
         """
         return 0.0
 
     @property
     def second_moment(self) -> float:
-        """``E f(x)^2 = k(1) + unresolved``: the risk of predicting zero, and the diagonal of a Gram matrix.
-
-        The covariance of different places is `covariance`, without ``unresolved``.
-        """
+        """``E f(x)^2 = k(1) + unresolved``: the risk of predicting zero."""
         return float(self.covariance(np.array(1.0))) + fine_variance(self)
 
     @property
     def left_out_level(self) -> float:
-        """The mean square of a constant that `covariance` leaves out, because attention predicts it.
+        """The mean square of a constant part of f that `covariance` leaves out.
 
-        Heads whose values do not sum to one, and kriging, pay for it.
+        Softmax attention predicts a constant without error. Heads whose values do not sum to one do not, and
+        neither does kriging, so that their risks depend on this number.
         """
         return 0.0
 
     @property
     def covariance_slope(self) -> float | None:
-        """``k'(1)``, the mean squared gradient over d - 1, where it has a closed form."""
+        """``k'(1)``, which is the mean squared gradient over d - 1, or None if it has no closed form."""
         return None
 
     def covariance(self, cosine: ArrayLike) -> Array:
-        """Return ``k(cosine) = E f(x) f(x')`` for different unit vectors at angle ``arccos(cosine)``."""
+        """Return ``k(cosine) = E f(x) f(x')`` for different unit vectors x, x' with ``x . x' = cosine``."""
         raise NotImplementedError(f"{self!r}: {type(self).__name__} must define covariance(cosine)")
 
     def spectrum(self, degree: int) -> tuple[Array, float]:
@@ -143,23 +142,23 @@ class Zonal:
 
         Raises:
             ValueError: If the degree is not 0 to a million, or if no expansion with coefficients >= 0 was
-                found for a covariance given by the user.
+                found for the covariance of a user-defined class.
         """
         degree = integer(degree, "degree", 0, MAX_DEGREE)
         return fitted_spectrum(self, degree)
 
     def variogram(self, theta: ArrayLike) -> Array:
-        """Return ``gamma = E (f(x) - f(x'))^2 / 2 = k(1) - k(cos theta)`` at angles ``theta``."""
+        """Return ``gamma = k(1) - k(cos theta)``: ``E (f(x) - f(x'))^2 / 2`` without the fine variance."""
         return self._variogram(angles(theta))
 
     def _variogram(self, theta: Array) -> Array:
-        """Return `variogram` at checked angles; a user-defined class overrides `variogram` itself."""
+        """Return `variogram` at angles that are checked; a user-defined class overrides `variogram`."""
         return self.covariance(np.array(1.0)) - self.covariance(np.cos(theta))
 
     def sample(self, rng: Rng, count: int) -> Function:
         """Draw ``count`` functions; call the result on (count, n, d) points for (count, n) values.
 
-        ValueError unless the count is an integer from zero on, with at most 10^9 coordinates together.
+        ValueError unless the count is an integer >= 0, and ``count * dim`` is at most 10^9.
         """
         check_rng(rng)
         count = integer(count, "count", 0)
@@ -172,16 +171,16 @@ class Zonal:
 
 
 def uniform_numbers(rng: Rng, *shape: int) -> Array:
-    """Draw uniform numbers between 0 and 1 as a NumPy array, also if the stream draws on a GPU."""
+    """Draw uniform numbers between 0 and 1, and return a NumPy array even if they are drawn on a GPU."""
     drawn: Any = rng.uniform(0.0, 1.0, shape)
     return np.asarray(drawn.cpu() if isinstance(rng, NativeStream) else drawn, dtype=float)
 
 
 def is_ours(task: Any) -> bool:
-    """Return whether equality of this class with another means equal numbers.
+    """Return whether a class is one of this package, so that equal classes have equal risks.
 
-    That holds for the frozen dataclasses of this package. A user-defined class may depend on a global, on a
-    class attribute, or on an attribute that is not a field, and its equality ignores all of these.
+    A user-defined class may depend on a global, on a class attribute, or on an attribute that is not a field.
+    Equality of dataclasses ignores all of these.
     """
     if not type(task).__module__.startswith("icl."):
         return False
@@ -196,15 +195,15 @@ def is_traceable(task: Any) -> bool:
 
 
 def key_of(value: Any) -> Any:
-    """Return a key for dictionaries within one call: the value where `is_ours` holds, else its identity."""
+    """Return a dictionary key that is valid within one call: the value if `is_ours`, or else its identity."""
     return value if is_ours(value) else ("identity", id(value))
 
 
 def unit_lipschitz(task: Task) -> tuple[Task, float]:
-    """Return the class with L = 1 and the factor L, for classes whose functions are proportional to L.
+    """Return the class with L = 1 and the factor L, if the functions are proportional to L.
 
-    Other classes are left as they are, with the factor 1. So are user-defined ones: a copy would lose
-    attributes that are not fields.
+    Any other class is returned itself, with the factor 1, and so is every user-defined class: its copy would
+    lose attributes that are not fields.
     """
     if isinstance(task, Zonal) and task.homogeneous and is_ours(task):
         # every homogeneous class has this field
@@ -214,10 +213,10 @@ def unit_lipschitz(task: Task) -> tuple[Task, float]:
 
 
 def cache_by_class(maxsize: int) -> Callable[[_Computed], _Computed]:
-    """Return a decorator that caches what a function computes for classes whose equality means equal numbers.
+    """Return a decorator for functions whose first argument is a class: it caches their results.
 
-    The class is the first argument of the function. Of other classes a result is kept within a call of a
-    function that is `computing_once`, and otherwise computed anew.
+    Results for a class of this package are cached by its equality, at most ``maxsize`` of them. Results for a
+    user-defined class are kept while a function decorated by `computing_once` runs, and otherwise not at all.
     """
 
     def decorate(function: _Computed) -> _Computed:
@@ -232,7 +231,7 @@ def cache_by_class(maxsize: int) -> Callable[[_Computed], _Computed]:
                 return function(task, *more)
             key = function, id(task), *more
             if key not in kept:
-                # the class is kept too, so that no other one gets its identity
+                # the class is kept, too, so that its identity does not pass to another class
                 kept[key] = task, function(task, *more)
             return kept[key][1]
 
@@ -242,9 +241,9 @@ def cache_by_class(maxsize: int) -> Callable[[_Computed], _Computed]:
 
 
 def computing_once(function: _Computed) -> _Computed:
-    """Decorate a function so that `cache_by_class` keeps the results of user-defined classes while it runs.
+    """Decorate a function so that, while it runs, `cache_by_class` keeps results for user-defined classes.
 
-    They are forgotten when it returns, because between two calls such a class may change.
+    When the function returns, the results are forgotten, because a user-defined class may change later.
     """
 
     @wraps(function)
@@ -259,20 +258,20 @@ def computing_once(function: _Computed) -> _Computed:
 
 
 def fine_variance(task: Zonal) -> float:
-    """Return ``unresolved`` of a class; ValueError unless it is a finite number >= 0."""
+    """Return ``unresolved`` of a class; ValueError unless it is a number from 0 to 1e200."""
     value = task.unresolved
     return value if is_ours(task) else real(value, "unresolved", 0, MAX_MAGNITUDE**2)
 
 
 def variogram_of(task: Zonal, theta: Array) -> Array:
-    """Return the variogram of a class at the package's own angles, which need not be checked."""
+    """Return the variogram of a class at angles that need not be checked."""
     return task._variogram(theta) if is_ours(task) else task.variogram(theta)
 
 
 def coefficients(task: Zonal, degree: int) -> tuple[Array, float]:
-    """Return the `Zonal.spectrum` of a class; ValueError unless a user-defined class gives numbers >= 0.
+    """Return `Zonal.spectrum` of a class; ValueError unless a user-defined class returns numbers >= 0.
 
-    Since they may be rounded, they may also be negative by up to 1e-9 of the sum of their sizes.
+    For rounding, numbers may be negative by up to 1e-9 of the sum of all absolute values.
     """
     found = task.spectrum(degree)
     if is_ours(task):
@@ -292,19 +291,19 @@ def coefficients(task: Zonal, degree: int) -> tuple[Array, float]:
 
 
 def check_task(task: Any, name: str = "task") -> None:
-    """Raise TypeError unless ``task`` is a `Zonal` class, ValueError if its fine variance is invalid."""
+    """Raise TypeError unless ``task`` is a `Zonal` class, ValueError if its `fine_variance` is invalid."""
     if not isinstance(task, Zonal):
         raise TypeError(f"{name}={shown(task)}: must be a rotation-invariant class from icl.tasks")
     fine_variance(task)
 
 
 def angles(theta: ArrayLike) -> Array:
-    """Return angles as a float64 array; ValueError outside [0, pi], up to rounding."""
+    """Return angles as a float64 array; ValueError if one is outside [0, pi] by more than rounding."""
     return reals(theta, "theta", 0, np.pi + 1e-9)
 
 
 def cosines(cosine: ArrayLike) -> Array:
-    """Return cosines as a float64 array clipped to [-1, 1]; ValueError where they are outside by 1e-6."""
+    """Return cosines as a float64 array clipped to [-1, 1]; ValueError if any is outside by over 1e-6."""
     return np.clip(reals(cosine, "cosine", -1 - 1e-6, 1 + 1e-6), -1, 1)
 
 
@@ -323,9 +322,9 @@ def check_setting(
 class Task(Protocol):
     """The attributes of a class that pretraining uses; every class of `icl.tasks` has them.
 
-    A user-defined class is given a generator of NumPy, and its functions float64 tensors on the CPU, which
-    NumPy takes, too; they return tensors or arrays. This is so wherever functions are drawn. The class
-    should be a frozen dataclass, so that results can say what it was.
+    If the class is user-defined, ``sample`` always gets a generator of NumPy. The functions that it returns
+    get float64 tensors on the CPU, which NumPy takes, too, and return tensors or arrays. The class should be
+    a frozen dataclass, so that its name and numbers can be printed with the results.
     """
 
     @property
@@ -339,10 +338,8 @@ class Task(Protocol):
 def draw_function(task: Task, rng: Rng, count: int) -> Function:
     """Draw ``count`` functions of a class, to be called on covariates (count, n, d) for values (count, n).
 
-    Those of a user-defined class get the covariates in float64 on the CPU, as `Task` promises.
-
-    Raises:
-        ValueError: If those of a user-defined class return anything but as many finite numbers.
+    The functions of a user-defined class get the covariates in float64 on the CPU, see `Task`. They raise
+    ValueError when they are called, unless they return (count, n) finite numbers.
     """
     function = task.sample(rng, count)
     return function if is_ours(task) else partial(_check_values, task, function)
@@ -351,11 +348,12 @@ def draw_function(task: Task, rng: Rng, count: int) -> Function:
 def _check_values(task: Task, function: Function, x: torch.Tensor) -> torch.Tensor:
     """Return the values (count, n) of user-defined functions at covariates (count, n, d).
 
-    They get the dtype and the device of the covariates. ValueError unless they are as many finite numbers.
+    The values are converted to the dtype and device of the covariates. ValueError unless they are finite and
+    have this shape.
     """
     from icl.pytorch import torch
 
-    # if ``sample`` did not return a function, the error names what it returned
+    # if `sample` returned something else than a function, the error names its type
     given: Any = function(x.double().cpu()) if callable(function) else function
     got = f"a {type(given).__name__}"
     if callable(function) and hasattr(given, "shape"):
@@ -375,12 +373,15 @@ def _check_values(task: Task, function: Function, x: torch.Tensor) -> torch.Tens
 class Projected:
     """``f(x) = g(A x)`` with g drawn from another class.
 
-    ``A = B'`` with orthonormal columns B gives the low-rank classes: ``Projected(Linear(k), B.T)`` is
-    ``F_B^lin`` of ITA slides, Theorem 4, and ``Linear(k, 1, offset=2)``, ``Quadratic(k)``, ``Cosine(k, 4)``
-    are the three links of the last slide. ``A = Sigma^{-1/2}`` makes a rotation-invariant class symmetric
-    in the whitened coordinates of ``x = Sigma^{1/2} u`` (Lemma 1). Unlike g's class, this one is in
-    general not rotation invariant, and the exact risk does not apply to it. A is (m, d), with m the dimension
-    of g's class; rows are tuples (an array is converted).
+    A is ``matrix``, of shape (m, d), and m is the dimension of the class of g. An array is converted to a
+    tuple of rows. In general this class is not rotation invariant, so that the exact risk does not apply to
+    it. Two cases are used:
+
+    - ``A = B'``, where B has orthonormal columns, gives the low-rank classes. ``Projected(Linear(k), B.T)``
+      is ``F_B^lin`` of ITA slides, Theorem 4. For the three links of the last slide, replace ``Linear(k)`` by
+      ``Linear(k, 1, offset=2)``, ``Quadratic(k)`` and ``Cosine(k, 4)``.
+    - ``A = Sigma^{-1/2}`` for tokens ``x = Sigma^{1/2} u`` gives the function g(u), whose class is rotation
+      invariant in u (Lemma 1).
     """
 
     task: Task

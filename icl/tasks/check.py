@@ -13,11 +13,11 @@ from icl.streams import stream
 from icl.tasks.base import Zonal, check_task, draw_function, fine_variance
 
 _FUNCTIONS, _POINTS = 40_000, 3
-#: The pairs include each point with itself.
+#: Pairs of points; each point is also a pair with itself.
 _PAIRS = list(itertools.combinations_with_replacement(range(_POINTS), 2))
-#: All intervals together raise a false alarm with this probability.
+#: A class that is right is refused with this probability.
 _FALSE_ALARM_RATE = 1e-5
-#: Half-width of an interval in standard errors: the pairs share the rate, and so do the two ends.
+#: Half-width of an interval in standard errors. Both ends of all intervals have equal shares of the rate.
 _HALF_WIDTH = float(-ndtri(_FALSE_ALARM_RATE / len(_PAIRS) / 2))
 
 
@@ -25,17 +25,17 @@ def check_class(task: Zonal) -> float:
     """Compare the functions that a class samples with its covariance, and the covariance with its variogram.
 
     Means of ``f(x) f(x')`` over 40,000 functions are compared with the covariance at all pairs of three
-    points, x = x' among them. A class that is right is refused with a probability of 1e-5, as long as the
-    means are nearly normal, which heavy tails may prevent. Streams are fixed, so that calls agree.
+    points, with x = x' among them. A class that is right is refused with a probability of 1e-5, or more if
+    heavy tails of the values keep the means from being nearly normal. Equal calls draw the same functions.
 
     Returns:
         The largest slope ``|f(x) - f(x')| / |x - x'|`` of 400 other functions at twenty pairs of points each.
-        No function of a class is steeper than its Lipschitz constant.
+        It must not exceed the Lipschitz constant of the class, which this function does not check.
 
     Raises:
         TypeError: If the class does not derive from `Zonal`.
-        ValueError: If a mean misses the covariance, or if the variogram is another one than that of the
-            covariance.
+        ValueError: If a mean differs from the covariance by more than the sampling error, or if
+            ``variogram`` differs from ``covariance(1) - covariance(cos(theta))``.
 
     >>> from icl.tasks import Affine
     >>> 0.7 < check_class(Affine(3, lipschitz=1.0)) <= 1.0
@@ -52,19 +52,18 @@ def check_class(task: Zonal) -> float:
         products = values[:, i] * values[:, j]
         mean, error = float(products.mean()), float(products.std()) / math.sqrt(_FUNCTIONS)
         wanted = float(task.covariance(np.array(cosine))) + (fine_variance(task) if i == j else 0)
-        # where products do not vary, as the squares of `Sign`, rounding is still allowed; NaN is refused
+        # The last term allows rounding, because all products may be equal, as f(x)^2 of `Sign` is. The
+        # negated comparison also refuses NaN.
         if not abs(mean - wanted) <= _HALF_WIDTH * error + 1e-9 * level:
             raise ValueError(
                 f"{task!r}: covariance({cosine:.6g})={wanted:.6g}, but the mean of f(x) f(x') over functions "
                 f"of sample is {mean:.6g} +- {error:.1g} there"
             )
         theta = math.acos(cosine)
-        # the base class computes the variogram from the covariance, whatever this class defines
-        gamma, difference = (
-            float(task.variogram(theta)),
-            float(Zonal._variogram(task, np.array(theta))),
-        )
-        # a difference of covariances has the rounding error of their level
+        gamma = float(task.variogram(theta))
+        # the base class computes the variogram from the covariance, even if this class overrides it
+        difference = float(Zonal._variogram(task, np.array(theta)))
+        # the rounding error of this difference is proportional to the covariances and not to the difference
         if not math.isclose(gamma, difference, rel_tol=1e-9, abs_tol=3e-13 * level):
             raise ValueError(
                 f"{task!r}: variogram({theta:.6g})={gamma:.9g}, but covariance(1) - covariance({cosine:.6g})="

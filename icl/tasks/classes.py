@@ -1,12 +1,16 @@
 r"""The function classes of the book, each with its covariance, variogram and Gegenbauer coefficients.
 
-Sources: ReLU class, ITA slides ("Intuition Summary"). Of affine and cosine functions the last slide prints
-low-rank links, w.x + 2 and cos(4 w.x), without a law of w; the classes here, with a Lipschitz constant L, are
-our declared choice.
+The ReLU class is that of the ITA slides ("Intuition Summary"). For affine and cosine functions the last slide
+prints low-rank links, w.x + 2 and cos(4 w.x), without a law of w. The affine and cosine classes here, with a
+Lipschitz constant L, are our declared choice.
 
-Symbols: d is the dimension ``dim``, L is ``lipschitz``, l is a degree, N_l the number of harmonics of degree
-l, P_l the Gegenbauer polynomial with ``P_l(1) = 1``, and a_l its coefficient in the covariance. E is the mean
-over functions, or over tokens uniform on the sphere.
+Symbols:
+
+- d is the dimension ``dim``, and L is ``lipschitz``.
+- l is a degree, and N_l is the number of spherical harmonics of degree l.
+- P_l is the Gegenbauer polynomial with ``P_l(1) = 1``, and a_l is its coefficient in the covariance.
+- ``U(S^{d-1})`` is the uniform law on the unit sphere. E is the mean over functions, or over tokens of this
+  law.
 """
 
 from __future__ import annotations
@@ -39,7 +43,7 @@ from icl.tasks.gegenbauer import Polynomials, angle_quadrature, multiplicity, sh
 if TYPE_CHECKING:
     import torch
 
-# coefficients of tanh(b t) fall geometrically, as it is analytic up to |Im t| = pi / 2b: at the largest
+# tanh(b t) is analytic up to |Im t| = pi / 2b, so that its coefficients fall geometrically: at the largest
 # steepness, b = 20, degree 200 contributes 1e-13
 _MAX_TANH_DEGREE = 200
 
@@ -49,16 +53,17 @@ class Expanded(Zonal):
     """Base of classes that are known by finitely many Gegenbauer coefficients."""
 
     def coefficients(self) -> Array:
-        """Return ``a_1, a_2, ...`` up to the last."""
+        """Return ``a_1, a_2, ...`` up to the last coefficient."""
         raise NotImplementedError(f"{self!r}: {type(self).__name__} must define coefficients()")
 
     def spectrum(self, degree: int) -> tuple[Array, float]:
-        degree, a = integer(degree, "degree", 0, MAX_DEGREE), self.coefficients()
+        degree = integer(degree, "degree", 0, MAX_DEGREE)
+        a = self.coefficients()
         return np.pad(a[:degree], (0, max(0, degree - a.size))), float(a[degree:].sum())
 
     def _variogram(self, theta: Array) -> Array:
         a = self.coefficients()
-        # the last terms are below double precision
+        # the last coefficients are left out if they are below double precision
         a = a[: np.flatnonzero(a > 1e-20 * a.max())[-1] + 1]
         # a[0] is the coefficient of degree 1, so that a[::2] are the odd degrees and a[1::2] the even ones
         even = not a[::2].any()
@@ -66,13 +71,13 @@ class Expanded(Zonal):
 
     def covariance(self, cosine: ArrayLike) -> Array:
         theta = np.arccos(cosines(cosine))
-        # up to a_0, k(1) is the sum of all coefficients
+        # a_0 is left out, so that k(1) is the sum of the other coefficients
         return np.asarray(self.coefficients().sum() - self._variogram(theta))
 
 
 @dataclass(frozen=True)
 class Affine(Expanded):
-    """``f(x) = l q.x + b`` with ``l, b ~ U[-L, L]``, ``q ~ U(S^{d-1})`` (our declared formula)."""
+    """``f(x) = l q.x + b`` with ``l, b ~ U[-L, L]`` and ``q ~ U(S^{d-1})`` (our declared formula)."""
 
     lipschitz: float = 1.0
     label = "affine"
@@ -100,7 +105,7 @@ class Affine(Expanded):
 class ReLU(Zonal):
     """``f(x) = l1 (q.x)_+ + l2 (-q.x)_+ + b``, ``l1, l2, b ~ U[-L, L]`` (ITA slides, ``F_L^+``).
 
-    The law of ``q`` is not printed; rotation invariance makes it ``U(S^{d-1})``.
+    The slides do not print the law of ``q``. Here it is ``U(S^{d-1})``, as the class is rotation invariant.
     """
 
     lipschitz: float = 1.0
@@ -109,7 +114,7 @@ class ReLU(Zonal):
 
     @property
     def singular_term(self) -> tuple[float, float]:
-        # in the variogram sin t - t cos t is t^3 / 3 near zero
+        # the variogram has the term -(sin t - t cos t) L^2 / (3 pi d), and this bracket is t^3 / 3 near zero
         return 3.0, self.lipschitz**2 / (9 * math.pi * self.dim)
 
     @property
@@ -123,8 +128,9 @@ class ReLU(Zonal):
 
     def _variogram(self, theta: Array) -> Array:
         square = theta * theta
-        # With t = theta, `turn` is sin t - t cos t. It cancels where t is small, and there is t^3/3 (1 -
-        # t^2/10 (1 - t^2/28 (1 - ..., with the divisors 2j (2j + 3), six of which are enough below 0.5.
+        # With t = theta, `turn` is sin t - t cos t. This difference loses digits if t is small. There it
+        # is t^3/3 (1 - t^2/10 (1 - t^2/28 (1 - ..., with the divisors 2j (2j + 3), of which six are enough
+        # for t below 0.5.
         tail = np.ones_like(theta)
         for k in (180, 130, 88, 54, 28, 10):
             tail = 1 - square / k * tail
@@ -135,28 +141,29 @@ class ReLU(Zonal):
         return self.lipschitz**2 / (3 * self.dim) * arc
 
     def spectrum(self, degree: int) -> tuple[Array, float]:
-        # With t = q.x, f = (l1-l2)/2 t + (l1+l2)/2 |t| + b: degree 1 and, from |t|, the even degrees, for
-        # which a_l = scale N_l E[|t| P_l]^2. By Rodrigues' formula
+        # With t = q.x, f is (l1-l2)/2 t + (l1+l2)/2 |t| + b. The first term has degree 1, and |t| has even
+        # degrees l, for which a_l = scale N_l E[|t| P_l]^2. By Rodrigues' formula
         # E[|t| P_{l+2}] / E[|t| P_l] = -(l-1) / (l+d+1).
         degree = integer(degree, "degree", 0, MAX_DEGREE)
-        # the scale is the mean of ((l1 +- l2) / 2)^2, so that a_0 is scale E[|t|]^2, and a_1 is scale / d
+        # `scale` is the mean of ((l1 + l2) / 2)^2, and of ((l1 - l2) / 2)^2. So a_1 is scale / d, and |t|
+        # gives scale E[|t|]^2 in degree 0.
         d, scale = self.dim, self.lipschitz**2 / 6
         # a[i] is the coefficient of degree 2 i
         even = np.arange(0.0, _last_degree(d, degree) + 1, 2)
-        # the growth from degree 0 to 2 is N_2
+        # `growth` is N_{l+2} / N_l, and for l = 0 it is N_2
         growth = np.concatenate([[(d + 2) * (d - 1) / 2], _multiplicity_growth(d, even[1:-1])])
         ratios = growth * ((even[:-1] - 1) / (even[:-1] + d + 1)) ** 2
         a = scale * _mean_coordinate(d) ** 2 * np.concatenate([[1.0], np.cumprod(ratios)])
-        # the ratios are 1 - 8 / l + O(l^-2) in steps of two degrees, so that a_l falls like l^-4
+        # a_{l+2} / a_l is 1 - 8 / l + O(l^-2), so that a_l falls like l^-4
         rest = _sum_beyond(d, even, a, power=4)
         # out[0] is the coefficient of degree 1
         out = np.zeros(degree)
         out[1::2] = a[1 : degree // 2 + 1]
-        # as a slice, because there may be no degree 1
+        # this is a slice, because `out` is empty if degree is 0
         out[:1] = scale / d
-        # if no coefficient is asked for, a_1 is a later one, too
+        # then a_1 belongs to the later coefficients
         later_linear = scale / d if degree == 0 else 0.0
-        # small numbers are added first, to lose fewer digits
+        # the smallest numbers are added first, to lose fewer digits
         return out, float(a[degree // 2 + 1 :][::-1].sum() + rest + later_linear)
 
     def _draw(self, rng: Rng, count: int) -> Function:
@@ -169,7 +176,7 @@ class ReLU(Zonal):
 
         def f(x: torch.Tensor) -> torch.Tensor:
             t = inner_products(q, x)
-            # l1 t_+ + l2 (-t)_+ = (l1 - l2) / 2 t + (l1 + l2) / 2 |t|, in fewer passes
+            # l1 t_+ + l2 (-t)_+ is (l1 - l2) / 2 t + (l1 + l2) / 2 |t|, which takes fewer passes over t
             odd, even = ((right - left) / 2).to(x), ((right + left) / 2).to(x)
             return torch.addcmul(b.to(x), odd, t).addcmul_(even, t.abs_())
 
@@ -178,9 +185,9 @@ class ReLU(Zonal):
 
 @dataclass(frozen=True)
 class Sign(Zonal):
-    """``f(x) = s sign(q.x)`` with ``q ~ U(S^{d-1})``: functions that jump, and so have no Lipschitz constant.
+    """``f(x) = s sign(q.x)`` with ``q ~ U(S^{d-1})``, where s is ``scale``.
 
-    ``scale`` is s, half the height of the jump.
+    These functions jump by 2 s, and so have no Lipschitz constant.
     """
 
     scale: float = 1.0
@@ -198,21 +205,21 @@ class Sign(Zonal):
         return np.asarray(self.scale**2 * 2 / math.pi * theta)
 
     def spectrum(self, degree: int) -> tuple[Array, float]:
-        # With t = q.x, a_l = N_l E[s sign(t) P_l]^2 for odd degrees, zero for even ones. By the differential
-        # equation of P_l, E[sign(t) P_{l+2}] / E[sign(t) P_l] = -l / (l + d).
+        # With t = q.x, a_l is N_l E[s sign(t) P_l]^2 for odd degrees, and zero for even degrees. By the
+        # differential equation of P_l, E[sign(t) P_{l+2}] / E[sign(t) P_l] = -l / (l + d).
         degree, d = integer(degree, "degree", 0, MAX_DEGREE), self.dim
-        # these end at `_last_degree + 1`, because `_last_degree` is even
+        # the odd degrees up to `_last_degree` + 1
         odd = np.arange(1.0, _last_degree(d, degree) + 2, 2)
         ratios = _multiplicity_growth(d, odd[:-1]) * (odd[:-1] / (odd[:-1] + d)) ** 2
         # P_1 is t, and N_1 = d
         a_1 = d * (self.scale * _mean_coordinate(d)) ** 2
         a = a_1 * np.concatenate([[1.0], np.cumprod(ratios)])
-        # the ratios are 1 - 4 / l + O(l^-2) in steps of two degrees, so that a_l falls like l^-2
+        # a_{l+2} / a_l is 1 - 4 / l + O(l^-2), so that a_l falls like l^-2
         rest = _sum_beyond(d, odd, a, power=2)
         # out[0] is the coefficient of degree 1
         out = np.zeros(degree)
         out[::2] = a[: (degree + 1) // 2]
-        # small numbers are added first, to lose fewer digits
+        # the smallest numbers are added first, to lose fewer digits
         return out, float(a[(degree + 1) // 2 :][::-1].sum() + rest)
 
     def _draw(self, rng: Rng, count: int) -> Function:
@@ -227,9 +234,9 @@ class Sign(Zonal):
 
 @dataclass(frozen=True)
 class Cosine(Expanded):
-    """``f(x) = cos(L u.x)``, ``u ~ U(S^{d-1})``: our declared choice, after the last slide's cos(4 w.x).
+    """``f(x) = cos(L u.x)`` with ``u ~ U(S^{d-1})``: our declared choice, after the last slide's cos(4 w.x).
 
-    L is at least 1e-20 and at most 300, or sqrt(d / 2) beyond 500 dimensions.
+    L is at least 1e-20. It is at most 300, or at most sqrt(d / 2) in more than 500 dimensions.
     """
 
     lipschitz: float = 1.0
@@ -237,25 +244,23 @@ class Cosine(Expanded):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # The variogram grows like L^4, which underflows for L below 1e-77; 1e-20 is far from there. Beyond
-        # 500 dimensions Bessel functions underflow unless their short series applies.
-        real(
-            self.lipschitz, "lipschitz", 1e-20, 300 if self.dim <= 500 else math.sqrt(self.dim / 2)
-        )
+        # For small L the variogram is proportional to L^4, which underflows for L below 1e-77. In more than
+        # 500 dimensions Bessel functions underflow, unless `_bessel` can use its series.
+        maximum = 300 if self.dim <= 500 else math.sqrt(self.dim / 2)
+        real(self.lipschitz, "lipschitz", 1e-20, maximum)
 
     def covariance(self, cosine: ArrayLike) -> Array:
-        # cos a cos b is half of cos(a - b) + cos(a + b), and E cos(L u.v) is `_bessel` of L |v|, where v is
-        # x - x' and x + x'
-        cosine, nu = (cosines(cosine), self.dim / 2 - 1)
-        near, far = (
-            _bessel(nu, self.lipschitz * np.sqrt(2 + sign * 2 * cosine)) for sign in (-1, 1)
-        )
-        return (near + far) / 2
+        # cos a cos b is half of cos(a - b) + cos(a + b). In these, a - b is L u.(x - x') and a + b is
+        # L u.(x + x'). For every vector v, E cos(L u.v) is `_bessel` of L |v|.
+        cosine, nu = cosines(cosine), self.dim / 2 - 1
+        of_difference = _bessel(nu, self.lipschitz * np.sqrt(2 - 2 * cosine))
+        of_sum = _bessel(nu, self.lipschitz * np.sqrt(2 + 2 * cosine))
+        return (of_difference + of_sum) / 2
 
     def coefficients(self) -> Array:
         a = _wave_expansion(self.dim, self.lipschitz)
         degree = np.arange(1, a.size + 1)
-        # the covariance is even, as cos is
+        # functions and covariance are even
         return np.where(degree % 2 == 0, a, 0.0)
 
     def _draw(self, rng: Rng, count: int) -> Function:
@@ -265,15 +270,16 @@ class Cosine(Expanded):
 
 @dataclass(frozen=True)
 class PhasedCosine(Cosine):
-    """``f(x) = cos(L u.x + phase)``, ``u ~ U(S^{d-1})``, ``phase ~ U[0, 2 pi]``: waves without a parity.
+    """``f(x) = cos(L u.x + phase)`` with ``u ~ U(S^{d-1})`` and ``phase ~ U[0, 2 pi]``.
 
-    Their mean is zero and their power one half, whatever L is; the range of L is that of `Cosine`.
+    These waves are neither even nor odd. For every L, ``E f(x)`` is zero and ``E f(x)^2`` is one half. The
+    range of L is that of `Cosine`.
     """
 
     label = "cosine with phase"
 
     def covariance(self, cosine: ArrayLike) -> Array:
-        # E cos(L u.v) / 2 at v = x - x'
+        # the random phase leaves E cos(L u.(x - x')) / 2
         distance = np.sqrt(2 - 2 * cosines(cosine))
         return _bessel(self.dim / 2 - 1, self.lipschitz * distance) / 2
 
@@ -290,9 +296,9 @@ class PhasedCosine(Cosine):
 
 @dataclass(frozen=True)
 class Linear(Expanded):
-    """``f(x) = L q.x + offset`` with ``q ~ U(S^{d-1})``; without the offset there is no even part.
+    """``f(x) = L q.x + offset`` with ``q ~ U(S^{d-1})``.
 
-    ``Linear(k, 1, offset=2)`` of projected tokens is the affine link of the slides' last page, ``w.x + 2``.
+    ``Linear(k, 1, offset=2)`` of projected tokens is the affine link of the last slide, ``w.x + 2``.
     """
 
     lipschitz: float = 1.0
@@ -316,7 +322,7 @@ class Linear(Expanded):
 
 @dataclass(frozen=True)
 class Quadratic(Expanded):
-    """``f(x) = L (q.x)^2`` with ``q ~ U(S^{d-1})``; along the sphere its Lipschitz constant is L."""
+    """``f(x) = L (q.x)^2`` with ``q ~ U(S^{d-1})``. Along the sphere the Lipschitz constant is L."""
 
     lipschitz: float = 1.0
     label = "quadratic"
@@ -332,7 +338,7 @@ class Quadratic(Expanded):
 
     def coefficients(self) -> Array:
         d = self.dim
-        # at cosine c, 2 c^2 = 2 (d-1)/d P_2(c) + 2/d
+        # at the cosine c, 2 c^2 is 2 (d-1)/d P_2(c) + 2/d
         return np.array([0.0, self.lipschitz**2 * 2 * (d - 1) / (d * d * (d + 2))])
 
     def _draw(self, rng: Rng, count: int) -> Function:
@@ -342,11 +348,11 @@ class Quadratic(Expanded):
 
 @dataclass(frozen=True)
 class Tanh(Expanded):
-    """``f(x) = (L / b) tanh(b q.x)`` with ``q ~ U(S^{d-1})``: Lipschitz constant L, whatever b is.
+    """``f(x) = (L / b) tanh(b q.x)`` with ``q ~ U(S^{d-1})``, where b is ``steepness``.
 
-    A sigmoid is the same function, ``1 / (1 + exp(-s)) = (1 + tanh(s / 2)) / 2``. With ``lipschitz`` equal to
-    ``steepness`` the values lie in [-1, 1], and are the means of labels -1 and 1. The steepness b is between
-    1e-6 and 20: nearly linear if small, a smoothed step if large.
+    The Lipschitz constant is L for every b. The functions are nearly linear for a small b and smoothed steps
+    for a large b, which is between 1e-6 and 20. If L equals b, values lie in [-1, 1], and can be the means of
+    labels -1 and 1. Sigmoids are such functions, because ``1 / (1 + exp(-s)) = (1 + tanh(s / 2)) / 2``.
     """
 
     lipschitz: float = 1.0
@@ -358,17 +364,18 @@ class Tanh(Expanded):
         return (self.lipschitz / self.steepness) ** 2 * _tanh_expansion(self.dim, self.steepness)
 
     def _draw(self, rng: Rng, count: int) -> Function:
-        q, scale = uniform_sphere(rng, count, self.dim), self.lipschitz / self.steepness
+        q = uniform_sphere(rng, count, self.dim)
+        scale = self.lipschitz / self.steepness
         return lambda x: scale * (self.steepness * inner_products(q, x)).tanh()
 
 
 @dataclass(frozen=True)
 class Network(Zonal):
-    r"""Random two-layer networks ``f(x) = L sqrt(2 / m) sum_j a_j (q_j.x)_+``, ``q_j ~ U(S^{d-1})``.
+    """Random two-layer networks ``f(x) = L sqrt(2 / m) sum_j a_j (q_j.x)_+``.
 
-    ``a_j ~ N(0, 1)``, m = ``hidden`` units, 1 to 100,000. Rotation invariant, so the exact risk applies: the
-    covariance is that of the ReLU class, up to a factor and the intercept, whatever m is. The functions'
-    Lipschitz constants are random, of the order of L.
+    The q_j have the law ``U(S^{d-1})``, the a_j are standard normal, and the number m of units is ``hidden``,
+    from 1 to 100,000. For every m the covariance is that of the ReLU class, up to a factor and a constant.
+    The Lipschitz constants of the functions are random, of the order of L.
     """
 
     lipschitz: float = 1.0
@@ -380,7 +387,7 @@ class Network(Zonal):
     @property
     def _relu(self) -> ReLU:
         # With the `arc` of `ReLU.covariance`, E (q.x)_+ (q.x')_+ is arc / 2d. So the covariance of networks
-        # is L^2 arc / d, and that of this ReLU class L^2 (1 + arc / d).
+        # is L^2 arc / d. The covariance of this ReLU class is L^2 (1 + arc / d).
         return ReLU(self.dim, self.lipschitz * math.sqrt(3))
 
     @property
@@ -404,7 +411,7 @@ class Network(Zonal):
         scale = self.lipschitz * math.sqrt(2 / self.hidden)
 
         def f(x: torch.Tensor) -> torch.Tensor:
-            # of shape (count, n, hidden)
+            # this is q_j.x, of shape (count, n, hidden)
             inner = x @ q.to(x).mT
             return scale * (inner.clamp(min=0) * a.to(x).unsqueeze(1)).sum(-1)
 
@@ -419,10 +426,11 @@ CLASSES: dict[str, Callable[..., Zonal]] = {
 
 
 def make_task(name: str, dim: int, lipschitz: float = 1.0) -> Zonal:
-    """Return the class called ``name``, a key of `CLASSES` in any case, with Lipschitz constant L.
+    """Return the class with the key ``name`` of `CLASSES`, in capital or small letters.
 
     Raises:
-        ValueError: If there is no such class, or if it has no parameter ``lipschitz`` and L is not 1.
+        ValueError: If this key does not exist, or if the class has no parameter ``lipschitz``, and another
+            value than 1 is given.
     """
     found = {key.lower(): kind for key, kind in CLASSES.items()}
     kind = found.get(name.lower()) if isinstance(name, str) else None
@@ -443,8 +451,8 @@ def _mean_coordinate(dim: int) -> float:
 
 
 def _last_degree(dim: int, degree: int) -> int:
-    """Return an even degree, past ``degree``, from which on a spectrum follows its asymptotic series."""
-    # far beyond the dimension, the two terms that `_sum_beyond` fits are enough
+    """Return an even degree above ``degree`` that is so high that `_sum_beyond` may follow it."""
+    # far above the dimension, the two terms that `_sum_beyond` fits are enough
     return 2 * math.ceil(max(4 * degree, 4000, 200 * dim) / 2)
 
 
@@ -455,12 +463,13 @@ def _multiplicity_growth(dim: int, degree: Array) -> Array:
 
 
 def _sum_beyond(dim: int, degree: Array, a: Array, power: int) -> float:
-    """Return the sum of the coefficients, in steps of two degrees, that follow ``a``.
+    """Return the sum of all coefficients of every second degree that follow ``a``.
 
-    ``a`` are those of the degrees ``degree``, of which the last are so large that ``a_l = x^-power
-    (A + B x^-2 + ...)``, x = l + dim / 2 - 1. A and B are fitted at two degrees. By the midpoint rule, whose
-    steps are 2 wide, the sum is half the integral from the edge of the first step, and its first correction
-    is the slope of a_l there over 12.
+    ``a`` are the coefficients of the degrees ``degree``, two apart. For high degrees l,
+    ``a_l = x^-power (A + B x^-2 + ...)`` with x = l + dim / 2 - 1. A and B are fitted at two of the degrees.
+    By the midpoint rule, each later a_l is about half the integral of this formula from x - 1 to x + 1. So
+    the sum of the later a_l is half the integral from ``edge``, which is the last x of ``a`` plus one. The
+    first correction of the midpoint rule is a twelfth of the derivative at ``edge``.
     """
     points = [len(a) // 2, -1]
     x = degree[points] + dim / 2 - 1
@@ -474,10 +483,10 @@ def _sum_beyond(dim: int, degree: Array, a: Array, power: int) -> float:
 def _wave_expansion(dim: int, L: float) -> Array:
     """Return ``a_1, ...`` of plane waves: ``a_l = N_l (Gamma(d/2) (2/L)^nu J_{nu+l}(L))^2``, nu = d/2 - 1.
 
-    Past L they fall faster than geometrically, so that degrees up to 2 L + 60 are enough.
+    For l above L these fall faster than geometrically, so that degrees up to 2 L + 60 are enough.
     """
     nu, degrees = dim / 2 - 1, np.arange(int(2 * L) + 61)
-    # times these numbers `_bessel` of order nu + l is Gamma(d/2) (2/L)^nu J_{nu+l}(L)
+    # Gamma(d/2) (2/L)^nu J_{nu+l}(L) is `_bessel` of order nu + l, times this factor
     wave = np.exp(gammaln(nu + 1) - gammaln(nu + degrees + 1) + degrees * np.log(L / 2))
     wave *= _bessel(nu + degrees, np.full(degrees.size, L))
     a: Array = multiplicity(dim, degrees[-1]) * wave**2
@@ -485,13 +494,14 @@ def _wave_expansion(dim: int, L: float) -> Array:
 
 
 def _bessel(mu: ArrayLike, x: ArrayLike) -> Array:
-    """Return ``Gamma(mu + 1) (2 / x)^mu J_mu(x)``, by its series where that is short, in the broadcast shape.
+    """Return ``Gamma(mu + 1) (2 / x)^mu J_mu(x)``, in the broadcast shape of mu and x.
 
-    For ``mu = d / 2 - 1`` it is ``E cos(x u_1)``, u uniform on the unit sphere of R^d. It is also
-    ``scipy.special.hyp0f1(mu + 1, -x**2 / 4)``, which overflows for mu beyond 170.
+    For ``mu = d / 2 - 1`` it is ``E cos(x u_1)`` with u uniform on the unit sphere of R^d. In SciPy it is
+    ``hyp0f1(mu + 1, -x**2 / 4)``, which overflows for mu above 170.
     """
     mu, x = np.broadcast_arrays(np.asarray(mu, float), np.asarray(x, float))
     quarter = -(x**2) / 4
+    # where this holds, 40 terms of the power series are enough
     short = -quarter <= mu + 1
     term = np.where(short, 1.0, 0.0)
     total = term.copy()
@@ -499,11 +509,11 @@ def _bessel(mu: ArrayLike, x: ArrayLike) -> Array:
     for k in range(1, 40):
         term = term * quarter / (k * (mu + k))
         total += term
-    # entries that have their series get arguments here for which nothing overflows
+    # elsewhere the formula is used, and entries with a series get arguments at which it does not overflow
     large, mu = np.where(short, 1.0, x), np.where(short, 0.0, mu)
     wave = jv(mu, large)
-    # The factors of the result may overflow and underflow, so that their logarithms are added. Bessel
-    # functions of large order may underflow to zero, which has no logarithm.
+    # Factors of the result may overflow or underflow, so that logarithms are added. Where the Bessel function
+    # underflows to zero, its logarithm is -infinity.
     size = np.log(np.abs(wave), out=np.full(wave.shape, -np.inf), where=wave != 0)
     return np.where(
         short, total, np.sign(wave) * np.exp(gammaln(mu + 1) + mu * np.log(2 / large) + size)
@@ -512,7 +522,7 @@ def _bessel(mu: ArrayLike, x: ArrayLike) -> Array:
 
 @lru_cache(maxsize=64)
 def _tanh_expansion(dim: int, steepness: float) -> Array:
-    """Return the coefficients ``a_1, ...``: by Funk-Hecke ``a_l = N_l E[tanh(steepness t) P_l(t)]^2``."""
+    """Return ``a_1, ...`` of ``tanh(steepness q.x)``: ``N_l E[tanh(steepness t) P_l(t)]^2`` with t = q.x."""
     theta, p = angle_quadrature(dim, 4 * _MAX_TANH_DEGREE)
     # this is 1 - P_l, (degrees, nodes)
     missed = Polynomials(dim, theta).take(_MAX_TANH_DEGREE + 1)

@@ -1,6 +1,7 @@
 r"""Gegenbauer polynomials, and the law of the angle between two tokens.
 
-On the unit sphere of R^d the normalized polynomials P_l, ``P_l(1) = 1``, are what cosines are on the circle.
+On the unit sphere of R^d the normalized polynomials P_l, with ``P_l(1) = 1``, are what cosines are on the
+circle. N_l is the number of spherical harmonics of degree l.
 """
 
 from __future__ import annotations
@@ -17,36 +18,36 @@ from icl.compiled import can_compile
 Array = NDArray[np.float64]
 #: Sums over degrees take this many degrees at a time, so that memory does not grow with the last degree.
 _BLOCK = 16
-#: A process loads the compiled loop after this many numbers; the second counts those that were computed.
+#: After `_MAX_UNCOMPILED` numbers a process loads the compiled loop; `_taken` counts the numbers so far.
 _MAX_UNCOMPILED, _taken = 3 * 10**7, 0
 
 
 def multiplicity(dim: int, degree: int) -> Array:
-    """Return the numbers N_i of spherical harmonics of degrees 0..degree on ``S^{dim-1}``, at most 1e300."""
+    """Return the numbers N_i of spherical harmonics on ``S^{dim-1}``, i = 0, ..., degree, at most 1e300."""
     i = np.arange(1, degree + 1)
-    # N_i = (2i+d-2)/i * binom(i+d-3, i-1); degrees with more than 1e300 harmonics have negligible power
+    # N_i is (2i+d-2)/i * binom(i+d-3, i-1). Degrees with more than 1e300 harmonics have negligible power.
     with np.errstate(over="ignore"):
         binomial = np.concatenate([[1.0], np.cumprod((i[:-1] + dim - 2) / i[:-1])])
         return np.concatenate([[1.0], np.minimum((2 * i + dim - 2) / i * binomial, 1e300)])
 
 
 def harmonics(dim: int, degree: NDArray[np.int_], cosine: Array) -> Array:
-    """Return ``sqrt(N_l) P_l(cosine)``, zonal harmonics of mean square one, in row i of degree ``degree[i]``.
+    """Return zonal harmonics ``sqrt(N_l) P_l(cosine)``, whose mean square is one.
 
-    N_l, the number of harmonics of degree l, grows beyond all floats, and P_l is as small where most of the
-    sphere is. So the recurrence is that of the product p_l at the cosine t, ``t p_(l-1) = b_l p_l + b_(l-1)
-    p_(l-2)``, with ``b_l^2 = l (l + dim - 3) / ((2 l + dim - 2) (2 l + dim - 4))`` and ``b_0 = 0``. Degrees
-    are (m,), cosines and the result (m, k).
+    Row i has the degree ``degree[i]``: ``degree`` has shape (m,), and ``cosine`` and the result (m, k). N_l
+    may overflow, and P_l is tiny on most of the sphere. So the recurrence is that of the whole product p_l,
+    at the cosine t: ``t p_(l-1) = b_l p_l + b_(l-1) p_(l-2)``, with ``b_0 = 0`` and
+    ``b_l^2 = l (l + dim - 3) / ((2 l + dim - 2) (2 l + dim - 4))``.
     """
     order = np.argsort(degree)
     ascending, cosine = degree[order], cosine[order]
     before, now = np.zeros_like(cosine), np.ones_like(cosine)
     b_before = 0.0
     for i in range(1, int(degree.max(initial=0)) + 1):
-        # rows are sorted by degree, and those before have reached theirs
+        # the rows before these have reached their degree
         rows = slice(int(np.searchsorted(ascending, i)), None)
         denominator = (2 * i + dim - 2) * (2 * i + dim - 4)
-        # at i = 1 the factor dim - 2 cancels, which is zero on the circle
+        # at i = 1 the factor dim - 2, which is zero on the circle, is cancelled by hand
         b_squared = 1 / dim if i == 1 else i * (i + dim - 3) / denominator
         following = (cosine[rows] * now[rows] - b_before * before[rows]) / b_squared**0.5
         before[rows], now[rows] = now[rows], following
@@ -57,60 +58,67 @@ def harmonics(dim: int, degree: NDArray[np.int_], cosine: Array) -> Array:
 
 
 def angle_quadrature(dim: int, nodes: int) -> tuple[Array, Array]:
-    """Return Gauss-Legendre angles between two uniform unit vectors of R^dim, and their probabilities.
+    """Return Gauss-Legendre nodes theta in (0, pi), and their probabilities for the law of an angle.
 
-    The density is proportional to ``sin(theta)^(dim - 2)`` on (0, pi). ValueError unless dim is 2 to 10,000
-    and there are 1 to 2,000 nodes.
+    This is the angle between two uniform unit vectors of R^dim, whose density is proportional to
+    ``sin(theta)^(dim - 2)``. ValueError unless ``dim`` is 2 to 10,000 and ``nodes`` is 1 to 2,000.
     """
     dim, nodes = integer(dim, "dim", 2, 10_000), integer(nodes, "nodes", 1, 2000)
     x, weight = np.polynomial.legendre.leggauss(nodes)
     theta = (x + 1) * np.pi / 2
     sine = np.sin(theta)
-    # the division by the maximum keeps the power from underflowing everywhere
+    # without the division by the maximum every power might underflow
     p = weight * (sine / sine.max()) ** (dim - 2)
     return theta, p / p.sum()
 
 
 class Polynomials:
-    """Compute ``1 - P_l(cos theta)`` for l = 0, 1, 2, ..., free of cancellation.
+    """Compute ``1 - P_l(cos theta)`` for l = 0, 1, 2, ..., without cancellation at small angles.
 
-    The three-term recurrence is run on the differences of successive polynomials, which are
-    small together with theta, so narrow windows lose no digits. Angles have shape (m,); with ``even`` only
-    the degrees 0, 2, 4, ... are computed, at half the cost.
+    The recurrence gives the differences between successive P_l, which are small if theta is small. ``theta``
+    has shape (m,). If ``even`` is true, only the degrees 0, 2, 4, ... are computed, at half the cost.
     """
 
     def __init__(self, dim: int, theta: Array, even: bool = False):
-        # The gap is 1 - cos^2 if only even degrees are computed, else 1 - cos. `_q` is 1 - P_l of the next
-        # degree, and `_step` its difference from that of the degree before.
-        gap = np.sin(theta) ** 2 if even else 2 * np.sin(theta / 2) ** 2
-        self._gap, self._q, self._step = gap, np.zeros_like(gap), np.zeros_like(gap)
+        # `_next` is the degree that is computed next
         self._dim, self._even, self._next = dim, even, 0
+        # this is 1 - cos(theta)^2 or 1 - cos(theta)
+        self._gap = np.sin(theta) ** 2 if even else 2 * np.sin(theta / 2) ** 2
+        # this is 1 - P_l of the next degree
+        self._q = np.zeros_like(self._gap)
+        # this is `_q` less 1 - P_l of the degree before
+        self._step = np.zeros_like(self._gap)
 
     def take(self, count: int) -> Array:
-        """Return ``1 - P_l`` of the next ``count`` degrees, (count, m)."""
+        """Return ``1 - P_l`` for the next ``count`` degrees, (count, m)."""
         rows = np.empty((count, self._q.size))
         every = 2 if self._even else 1
-        _loop(rows.size)(rows, self._gap, self._q, self._step, self._dim, self._next, every)
+        _choose_loop(rows.size)(rows, self._gap, self._q, self._step, self._dim, self._next, every)
         self._next += every * count
         return rows
 
 
 def take(rows: Array, gap: Array, q: Array, step: Array, dim: int, degree: int, every: int) -> None:
-    """Set rows, (count, m), to ``1 - P_l`` for l = ``degree`` and on, in steps of ``every``, which is 1 or 2.
+    """Set ``rows``, (count, m), to ``1 - P_l`` for l = degree, degree + every, degree + 2 every, and so on.
 
-    Row by row, q is ``1 - P_l`` and ``step`` its difference from the row before. The recurrence is ``ahead
-    (next q - q) = behind step + (1 - q) gap``. If every degree is computed, gap is 1 - cos theta, and ahead
-    and behind are the factors of ``P_(l+1)`` and ``P_(l-1)`` in ``cos(theta) P_l``. If every second is, gap
-    is 1 - cos^2 theta, and they are the factors of ``P_(l+2)`` and ``P_(l-2)`` in ``cos(theta)^2 P_l``.
-    Afterwards q and step are those of the next degree. `icl.compiled.polynomials`, whose reference this is,
-    gives the same bits.
+    In each row q is ``1 - P_l``, and ``step`` is q less the q of the row before. The recurrence is ::
+
+        ahead (next q - q) = behind step + (1 - q) gap
+
+    - If ``every`` is 1, gap is 1 - cos(theta). ``ahead`` and ``behind`` are the factors of P_(l+1) and
+      P_(l-1) in ``cos(theta) P_l``.
+    - If ``every`` is 2, gap is 1 - cos(theta)^2. ``ahead`` and ``behind`` are the factors of P_(l+2) and
+      P_(l-2) in ``cos(theta)^2 P_l``.
+
+    Afterwards q and ``step`` are those of the next degree. `icl.compiled.polynomials` gives the same bits as
+    this function.
     """
-    # Over is 1 / ahead and ratio behind / ahead, lists by i = degree / every. Their length is a power of two,
-    # so that few lengths are cached.
-    over, ratio = _factors(dim, every, max(6, (degree // every + len(rows)).bit_length()))
+    # Entry i = degree / every of `over` is 1 / ahead, and of `ratio` behind / ahead. The length of both lists
+    # is a power of two, so that `_compute_factors` caches few lists.
+    over, ratio = _compute_factors(dim, every, max(6, (degree // every + len(rows)).bit_length()))
     for i, row in enumerate(rows, degree // every):
         row[:] = q
-        # updates are in place, because there are many degrees, and each would allocate short arrays
+        # updates are in place, because to allocate arrays for every degree takes long
         change = 1 - q
         change *= gap
         change *= over[i]
@@ -120,34 +128,36 @@ def take(rows: Array, gap: Array, q: Array, step: Array, dim: int, degree: int, 
 
 
 @functools.lru_cache(64)
-def _factors(dim: int, every: int, bits: int) -> tuple[list[float], list[float]]:
+def _compute_factors(dim: int, every: int, bits: int) -> tuple[list[float], list[float]]:
     """Return ``1 / ahead`` and ``behind / ahead`` of `take` at degrees ``every * i``, i below ``2**bits``."""
     degree = every * np.arange(2**bits)
-    ahead, behind = _up(degree, dim), 1 - _up(degree, dim)
-    # the formula of `_up`, used twice, gives x^2 P_l, in which these are the factors of P_(l+2) and P_(l-2)
+    ahead = _compute_ahead(degree, dim)
+    behind = 1 - ahead
+    # the formula of `_compute_ahead`, used twice, gives the factors of P_(l+2) and P_(l-2) in x^2 P_l
     if every == 2:
-        ahead *= _up(degree + 1, dim)
-        behind *= 1 - _up(degree - 1, dim)
+        ahead *= _compute_ahead(degree + 1, dim)
+        behind *= 1 - _compute_ahead(degree - 1, dim)
     return (1 / ahead).tolist(), (behind / ahead).tolist()
 
 
-def _up(degree: NDArray[np.int_], dim: int) -> Array:
-    """Return c in ``x P_l = c P_(l+1) + (1 - c) P_(l-1)`` for the degrees l."""
+def _compute_ahead(degree: NDArray[np.int_], dim: int) -> Array:
+    """Return the c in ``x P_l = c P_(l+1) + (1 - c) P_(l-1)`` for these degrees l."""
     return np.where(degree > 0, (degree + dim - 2) / np.maximum(2 * degree + dim - 2, 1), 1.0)
 
 
-def _loop(numbers: int) -> Any:
-    """Return the compiled loop if numba is installed and many numbers were computed, else `take`.
+def _choose_loop(numbers: int) -> Any:
+    """Return the function that computes the next ``numbers`` numbers: the compiled loop or `take`.
 
-    Loading the loop takes half a second, longer than `take` needs for few numbers.
+    The compiled loop needs numba, and takes half a second to load. So it is returned only if the process has
+    computed many numbers.
     """
     global _taken
     _taken += numbers
-    return (_compiled() if _taken > _MAX_UNCOMPILED else None) or take
+    return (_find_compiled() if _taken > _MAX_UNCOMPILED else None) or take
 
 
 @functools.cache
-def _compiled() -> Any:
+def _find_compiled() -> Any:
     """Return the compiled loop, or None without numba."""
     if not can_compile():
         return None
@@ -157,12 +167,13 @@ def _compiled() -> Any:
 
 
 def shortfall(dim: int, a: Array, theta: ArrayLike, even: bool = False) -> Array:
-    """Return ``sum_l a_l (1 - P_l(cos theta))`` over the degrees 1, 2, ..., or 2, 4, ... for ``even``.
+    """Return ``sum_l a_l (1 - P_l(cos theta))``, in the shape of ``theta``.
 
-    ``a`` has the coefficients of these degrees only. The result has the shape of theta.
+    The degrees l are 1, 2, 3, ..., or 2, 4, 6, ... if ``even`` is true. ``a`` has a coefficient for each.
     """
     theta = np.asarray(theta, dtype=float)
-    polynomials, total = Polynomials(dim, theta.ravel(), even), np.zeros(theta.size)
+    polynomials = Polynomials(dim, theta.ravel(), even)
+    total = np.zeros(theta.size)
     # degree 0 is skipped
     polynomials.take(1)
     for start in range(0, a.size, _BLOCK):

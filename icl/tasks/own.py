@@ -1,7 +1,7 @@
 """The Gegenbauer coefficients of a user-defined class, found from its covariance alone.
 
 As in `icl.tasks.base` the covariance is ``k(cos theta) = sum_l a_l P_l(cos theta)``. N_l is the number of
-harmonics of degree l, and E the mean over the angle between two tokens.
+spherical harmonics of degree l, and E is the mean over the angle between two tokens.
 """
 
 from __future__ import annotations
@@ -36,21 +36,22 @@ def fitted_spectrum(task: Zonal, degree: int) -> tuple[Array, float]:
     (array([0.06666667, 0.        ]), 0.0)
     """
     require_arrays(task)
-    # on the circle P_l oscillates too much for the fit, and projections lose few digits
+    # On the circle P_l oscillates too much for the fit. There projections on P_l lose only few digits.
     if task.dim == 2:
-        return _project(task, degree)
+        return _project_on_circle(task, degree)
     degrees, a, rest = _fit_variogram(task)
+    wanted = degrees <= degree
     # out[0] is the coefficient of degree 1
-    out, wanted = np.zeros(degree), degrees <= degree
+    out = np.zeros(degree)
     out[degrees[wanted] - 1] = a[wanted]
     return out, float(a[~wanted].sum() + rest)
 
 
-def _project(task: Zonal, degree: int) -> tuple[Array, float]:
-    """Return `Zonal.spectrum` on the circle, where the expansion is a Fourier series, or raise ValueError."""
-    # twice as many nodes show the error of the midpoint rule
-    a, size = _fourier(task, degree, 4 * degree + 200)
-    finer, _ = _fourier(task, degree, 8 * degree + 400)
+def _project_on_circle(task: Zonal, degree: int) -> tuple[Array, float]:
+    """Return `Zonal.spectrum` on the circle by a Fourier series; ValueError if it fails or has an a_l < 0."""
+    # the difference to a rule with twice as many nodes shows the error
+    a, size = _transform_covariance(task, degree, 4 * degree + 200)
+    finer, _ = _transform_covariance(task, degree, 8 * degree + 400)
     if not np.abs(a - finer).sum() <= 1e-9 * size:
         raise _make_fit_error(
             task, f"coefficients change by {np.abs(a - finer).sum() / size:.1e}, allowed 1e-09"
@@ -59,20 +60,20 @@ def _project(task: Zonal, degree: int) -> tuple[Array, float]:
         raise ValueError(
             f"{task!r}: covariance is not positive definite, a_{np.argmin(a)}={a.min():.2g}"
         )
-    # smaller coefficients are rounding errors; by Schoenberg's theorem all are nonnegative
+    # coefficients below this threshold are rounding errors
     a = np.where(a > 1e-15 * size, a, 0.0)
     rest = float(task.covariance(np.array(1.0)) - a.sum())
     return a[1:], rest if rest > 1e-14 * size else 0.0
 
 
-def _fourier(task: Zonal, degree: int, nodes: int) -> tuple[Array, float]:
-    """Return ``a_0, ..., a_degree`` of a covariance on the circle by the midpoint rule, and max |k|."""
+def _transform_covariance(task: Zonal, degree: int, nodes: int) -> tuple[Array, float]:
+    """Return ``a_0, ..., a_degree`` of a covariance k on the circle by the midpoint rule, and max |k|."""
     theta = (2 * np.arange(nodes) + 1) * np.pi / (2 * nodes)
     k = check_finite(task, task.covariance(np.cos(theta)), theta)
     # only user-defined classes need this import
     from scipy.fft import dct
 
-    # this transform is twice the sum of k cos(l theta) over the nodes, and a_0 is the mean
+    # Entry l of this transform is twice the sum of k cos(l theta) over the nodes. So entry 0 is twice a_0.
     a = dct(k)[: degree + 1] / nodes
     a[0] /= 2
     return a, float(np.abs(k).max())
@@ -87,7 +88,10 @@ def _make_fit_error(task: Zonal, why: str) -> ValueError:
 
 
 def require_arrays(task: Zonal) -> None:
-    """Refuse a covariance that is written for single numbers; other errors of it come when it is used."""
+    """Raise ValueError if a covariance takes single numbers but not arrays.
+
+    Other errors of the covariance are raised where it is used.
+    """
     try:
         task.covariance(np.array([0.5, 1.0]))
     except (TypeError, ValueError) as error:
@@ -102,28 +106,27 @@ def require_arrays(task: Zonal) -> None:
 
 
 def check_finite(task: Zonal, values: Array, theta: Array) -> Array:
-    """Return values of a covariance or variogram; raise unless they are finite numbers, one at each angle."""
+    """Return values of a covariance or variogram; ValueError unless each angle has a finite number."""
     if np.shape(values) != theta.shape or not np.all(np.isfinite(values)):
         raise ValueError(f"{task!r}: covariance(cosine) must be finite, and of the shape of cosine")
     return values
 
 
 def _fit_variogram(task: Zonal) -> tuple[NDArray[np.int_], Array, float]:
-    """Return degrees, coefficients and the sum of all later ones, fitted to the variogram.
+    """Return the degrees of `fit_grid`, their coefficients, and the sum of all later coefficients.
 
-    On a sphere of many dimensions the projections ``a_l = N_l E[k P_l]`` are useless: k is known to
-    rounding, and N_l multiplies the error. But ``gamma = sum_l a_l (1 - P_l)`` on a grid of angles, with
-    a_l >= 0 by Schoenberg's theorem, is a well-posed least-squares problem, and the risk depends on
-    the fitted gamma only. Beyond degree 500, P_l changes slowly with l, so that some degrees stand for all.
-    Functions with kinks in three dimensions have more variance there than others: for them the fit would
-    fail if degrees were left out from 300 on.
+    The coefficients are fitted to the variogram gamma. On a sphere of many dimensions the projections
+    ``a_l = N_l E[k P_l]`` are useless, because N_l multiplies the rounding error of k. To fit
+    ``gamma = sum_l a_l (1 - P_l)`` on a grid of angles, with a_l >= 0 by Schoenberg's theorem, is a
+    well-posed least-squares problem, and the risk depends on the fitted gamma only. ValueError if the fit
+    misses gamma.
     """
     degrees, theta = fit_grid()
     gamma = np.asarray(check_finite(task, task.variogram(theta), theta), dtype=float)
-    # constant functions have no spectrum
+    # functions whose variogram is zero are constant
     if not np.abs(gamma).max() > 1e-14 * abs(float(task.covariance(np.array(1.0)))):
         return degrees, np.zeros(degrees.size), 0.0
-    a, misfit = _fit(task.dim, gamma.tobytes())
+    a, misfit = _fit_coefficients(task.dim, gamma.tobytes())
     if not misfit <= _MAX_MISFIT:
         raise _make_fit_error(task, f"misfit {misfit:.1e}, allowed {_MAX_MISFIT:g}")
     return degrees, a[:-1], float(a[-1])
@@ -132,40 +135,41 @@ def _fit_variogram(task: Zonal) -> tuple[NDArray[np.int_], Array, float]:
 @lru_cache(maxsize=1)
 def fit_grid() -> tuple[NDArray[np.int_], Array]:
     """Return the degrees that are fitted, and the angles of the fit."""
-    # 86 steps of 4 % lead from degree 500 to 14,600
+    # Above degree 500, P_l changes slowly with l, so that some degrees stand for all. If degrees were left
+    # out from 300 on, the fit would fail for functions with kinks in three dimensions, which have more
+    # variance in high degrees than others. 86 steps of 4 % lead from degree 500 to 14,600.
     sparse = np.round(500 * 1.04 ** np.arange(1, 87)).astype(int)
-    # each of these stands with its successor for even and odd degrees
+    # the successor of each sparse degree is fitted, too, so that there are even and odd degrees
     degrees = np.unique(np.concatenate([np.arange(1, 501), sparse, sparse + 1]))
-    # angles are dense at both ends, from where the highest degree begins to turn
+    # Angles are dense near 0 and pi. The smallest one is where P_l of the highest degree begins to fall.
     near = np.geomspace(2 / degrees[-1], 0.3, 225)
-    return degrees, np.concatenate(
-        [near, np.linspace(0.3, np.pi - 0.3, 900)[1:-1], np.pi - near[::-1]]
-    )
+    middle = np.linspace(0.3, np.pi - 0.3, 900)[1:-1]
+    return degrees, np.concatenate([near, middle, np.pi - near[::-1]])
 
 
 @lru_cache(maxsize=64)
-def _fit(dim: int, variogram: bytes) -> tuple[Array, float]:
-    """Return the coefficients of the degrees of `fit_grid`, then the sum of all later ones, and the misfit.
+def _fit_coefficients(dim: int, variogram: bytes) -> tuple[Array, float]:
+    """Return an array and the misfit of the variogram: its largest error over its largest value.
 
-    The misfit is the largest error of the variogram, relative to its largest value. The variogram comes as
-    bytes, because arrays cannot be keys of a cache.
+    The array has the coefficients of the degrees of `fit_grid`, and as its last entry the sum of all later
+    coefficients. The variogram is given as bytes, because arrays cannot be keys of a cache.
     """
     degrees, theta = fit_grid()
     gamma = np.frombuffer(variogram)
     rows = Polynomials(dim, theta).take(degrees[-1] + 1)[degrees]
-    # the last column stands for later degrees, which no window resolves: for them P_l is zero
+    # the last column is 1 - P_l for later degrees, where P_l counts as zero because no window resolves it
     table = np.stack([*rows, np.ones_like(theta)], axis=1)
     # this takes long to import, and only user-defined classes need it
     from scipy.optimize import nnls
 
-    # narrow windows depend on small angles, so errors there are weighted by 1 / gamma
+    # the risk of narrow windows depends on small angles, where gamma is small: so errors are divided by gamma
     weight = 1 / (np.abs(gamma) + 1e-5 * np.abs(gamma).max())
     a, _ = nnls(table * weight[:, None], gamma * weight, maxiter=20_000)
     return a, float(np.max(np.abs(table @ a - gamma)) / np.abs(gamma).max())
 
 
 def _explain_misfit(task: Zonal) -> str:
-    """Say why no coefficients >= 0 fit: a low degree has a negative one, or none was seen."""
+    """Return a sentence on why the fit failed: a low degree has a negative coefficient, or not."""
     nodes, p = angle_quadrature(task.dim, 400)
     k = np.asarray(task.covariance(np.cos(nodes)), dtype=float)
     # E k P_l = a_l / N_l

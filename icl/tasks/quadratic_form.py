@@ -1,15 +1,17 @@
 r"""Predictors that are linear in the labels, with the labels integrated out, given the tokens.
 
 Softmax attention, its rivals with other activations, several heads, nearest neighbors and kriging all
-predict ``p = sum_i omega_i y_i``, with weights that depend on the tokens only. Given the tokens, the mean of
-``(p - f(x_q))^2`` over functions and noise is a quadratic form in the weights, ::
+predict ``p = sum_i omega_i y_i``, with weights omega that depend on the tokens only. Given the tokens x_i and
+the query x_q, the mean of ``(p - f(x_q))^2`` over functions and noise is a quadratic form in the weights, ::
 
-    risk(omega) = prior - 2 omega . k_q + omega' (K + sigma^2 I) omega,
+    risk(omega) = prior - 2 omega . k_q + omega' (K + sigma^2 I) omega.
 
-with ``K_ij = E f(x_i) f(x_j)``, which is the class covariance ``k(x_i . x_j)`` for different tokens and
-``prior = E f(x)^2`` on the diagonal, and ``k_q,i = k(x_i . x_q)``. Only tokens need sampling, and they may
-have any distribution on the sphere; the form does not ask that weights are positive or sum to one. Its
-minimizer is kriging, which has the smallest risk of all of them.
+- ``prior`` is ``E f(x)^2``.
+- The entries of k_q are ``k(x_i . x_q)``, where k is the covariance of the class.
+- K has ``k(x_i . x_j)`` for different tokens, and ``prior`` on the diagonal.
+
+Only tokens must be sampled, and they may have any distribution on the sphere. Weights may be negative, and
+need not sum to one. Kriging has the weights with the smallest risk.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ class QuadraticRisk:
         prior: ``E f(x)^2``, the risk of predicting zero.
         kernel_vector: k_q, (B, n).
         gram: ``K + sigma^2 I``, (B, n, n).
-        noisy: Whether the labels have noise, or the class has fine variance.
+        noisy: Whether the labels have noise, or the class has fine variance (`Zonal.unresolved`).
     """
 
     prior: float
@@ -44,11 +46,10 @@ class QuadraticRisk:
 
     @classmethod
     def of(cls, task: Zonal, tokens: torch.Tensor, noise_std: float) -> QuadraticRisk:
-        """Return the form of a class at unit tokens (B, n + 1, d); the query is last.
+        """Return the form of a class at unit tokens (B, n + 1, d), of which the last one is the query.
 
-        Tokens of any floating type and device are taken, without a gradient; the form is float64 on the CPU.
-        Tokens and query are taken for different places, also where their coordinates agree. For classes
-        without fine variance this makes no difference.
+        Tokens may have any floating type and device. The form is float64 on the CPU, and has no gradient.
+        If a class has fine variance, tokens count as different places even if their coordinates agree.
 
         Raises:
             TypeError: If the class is not rotation invariant.
@@ -72,10 +73,11 @@ class QuadraticRisk:
             )
         # rounding may take a cosine out of its range
         cosine = cosine.clamp(-1, 1)
-        # the covariance of each pair of tokens, i < j, is computed once
-        prior, pairs = task.second_moment, torch.triu_indices(cosine.shape[1], cosine.shape[2], 1)
+        prior = task.second_moment
+        # the covariance is computed once for each pair of tokens i < j
+        pairs = torch.triu_indices(cosine.shape[1], cosine.shape[2], 1)
         values = torch.as_tensor(np.asarray(task.covariance(cosine[:, *pairs].numpy())))
-        # the diagonal stays empty, since the query's is not used and that of the tokens is set in `gram`
+        # the diagonal stays empty: that of the tokens is set below, in `gram`, and the query's is not used
         k = torch.empty_like(cosine)
         # these are the entries (i, j) and (j, i)
         k[:, *pairs] = k[:, *pairs.flip(0)] = values
@@ -85,17 +87,17 @@ class QuadraticRisk:
         return cls(prior, k[:, :-1, -1], gram, noisy)
 
     def risk(self, weights: torch.Tensor) -> torch.Tensor:
-        """Return the risks of predictors with weights (..., B, n) in each context, shape (..., B)."""
+        """Return the risk of predictors with these weights, (..., B, n), in each context; shape (..., B)."""
         self._check(weights, "weights")
         return self.prior - 2 * self.gain(weights) + self.product(weights, weights)
 
     def gain(self, weights: torch.Tensor) -> torch.Tensor:
-        """Return ``E p f(x_q)`` of the prediction p with these weights, (..., B, n); shape (..., B)."""
+        """Return ``E p f(x_q)`` for the prediction p with these weights, (..., B, n); shape (..., B)."""
         self._check(weights, "weights")
         return (weights * self.kernel_vector).sum(-1)
 
     def product(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        """Return ``E p_a p_b`` of two predictions, with weights a and b (..., B, n); shape (..., B)."""
+        """Return ``E p_a p_b`` for two predictions with weights a and b, (..., B, n); shape (..., B)."""
         from icl.pytorch import torch
 
         self._check(a, "a")
@@ -103,14 +105,14 @@ class QuadraticRisk:
         return torch.einsum("...bi,bij,...bj->...b", a.to(self.gram), self.gram, b.to(self.gram))
 
     def _check(self, weights: torch.Tensor, name: str) -> None:
-        """Raise unless ``weights`` is a tensor (..., B, n); entries are not checked, NaN gives NaN."""
+        """Raise unless ``weights`` is a tensor (..., B, n). Entries are not checked: NaN gives NaN."""
         tensor(weights, name, *self.kernel_vector.shape, finite=False)
 
     def kriging(self) -> torch.Tensor:
         """Return the weights with the smallest risk, ``(K + sigma^2 I)^{-1} k_q``, shape (B, n).
 
-        Without noise or fine variance K may be singular (an affine class has d + 1 dimensions): the
-        pseudo-inverse is used.
+        Without noise and fine variance the pseudo-inverse is used, because K may be singular: an affine class
+        has only d + 1 dimensions.
         """
         from icl.pytorch import torch
 

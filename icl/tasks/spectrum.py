@@ -1,8 +1,9 @@
-r"""Classes that are known by their power: data on a sphere, turned at random.
+r"""Classes that are known by their power: data on a sphere, rotated at random.
 
-Any square-integrable function on the unit sphere, composed with a uniformly random rotation, is a rotation
-invariant class. Its covariance is ``sum_l power_l P_l(x . x')`` with ``power_l`` the variance that spherical
-harmonics of degree l carry, so the exact risk needs the power of the data and nothing else.
+Take any square-integrable function on the unit sphere, and rotate it uniformly at random. The rotated
+functions are a rotation-invariant class. Its covariance is ``sum_l power_l P_l(x . x')``, where ``power_l``
+is the variance of the function in spherical harmonics of degree l. So the exact risk depends on the power
+only.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 #: A class has at most this many degrees.
 _MAX_POWERS = 10_000
-#: A map has values up to this size, so that its variance is within the bound of a power.
+#: Values of a map are at most this in size, so that its variance is allowed as a power.
 _MAX_ABS_VALUE = 1e49
 
 
@@ -34,17 +35,18 @@ _MAX_ABS_VALUE = 1e49
 class Spectrum(Expanded):
     """A class that is known by its variance in each degree of spherical harmonics.
 
-    ``power[l]`` is the variance in degree l; ``power[0]``, the square of the mean, is ignored, because a
-    constant is predicted without error. ``rest`` is the variance beyond the last degree, too fine for any
-    window that is considered: like noise, it differs independently from place to place, at the query as well.
+    ``power[l]`` is the variance in degree l. ``power[0]`` is the square of the mean. Softmax attention
+    predicts a constant without error, so that the covariance leaves out ``power[0]`` (see
+    `Zonal.left_out_level`). ``rest`` is the variance in all degrees beyond the last one, and counts as fine
+    variance (see `Zonal.unresolved`).
 
-    `sample` draws zonal harmonics ``f(x) = sqrt(A N_l) P_l(u . x)`` with a random degree l >= 1, of
-    probability ``power[l] / A``, A the sum of these powers, N_l the number of harmonics, and a random
-    direction u. Other functions may have the same power: the risk of attention depends on the power alone.
-    With a rest there is nothing to draw.
+    `sample` draws zonal harmonics ``f(x) = sqrt(A N_l) P_l(u . x)`` with a random direction u and a random
+    degree l >= 1 of probability ``power[l] / A``. A is the sum of these powers, and N_l is the number of
+    spherical harmonics of degree l. Other functions may have the same power, and then they have the same
+    risk. If ``rest`` is not zero, `sample` raises ValueError.
 
     ValueError if the dimension is not 2 to 10,000, if the powers are not a sequence of 2 to 10,000 numbers,
-    or if one of them or the rest is negative or not finite.
+    or if a power or the rest is negative or not finite.
     """
 
     power: tuple[float, ...] = (0.0, 1.0)
@@ -75,7 +77,7 @@ class Spectrum(Expanded):
 
     def _variogram(self, theta: Array) -> Array:
         """Return ``sum_l power_l (1 - P_l(cos theta))`` at angles in [0, pi], without the rest."""
-        # unlike in `Expanded` no degree is left out, since maps have power in all of them
+        # unlike in `Expanded`, odd degrees and the last ones are kept, because maps have power in all degrees
         return shortfall(self.dim, self.coefficients(), theta)
 
     def _draw(self, rng: Rng, count: int) -> Function:
@@ -88,9 +90,9 @@ class Spectrum(Expanded):
         a = self.coefficients()
         cumulative = np.cumsum(a)
         chosen = uniform_numbers(rng, count) * cumulative[-1]
-        # rounding may make a number as large as the last sum, so that it is put back into the last degree
+        # rounding may make a number as large as the last sum, and `clip` gives it the last degree
         degree = 1 + np.searchsorted(cumulative, chosen, "right").clip(max=a.size - 1)
-        # these functions are sqrt(A) times harmonics of mean square one
+        # this is sqrt(A), because `harmonics` have the mean square one
         scale = math.sqrt(cumulative[-1])
         u = uniform_sphere(rng, count, self.dim)
 
@@ -109,15 +111,14 @@ class Spectrum(Expanded):
 
 @dataclass(frozen=True, repr=False)
 class Globe(Spectrum):
-    """A map of the sphere in three dimensions, turned at random.
+    """A map of the sphere in three dimensions, rotated uniformly at random.
 
-    Build it with `globe`, which finds the power of a map. The functions are the values of the map, constant
-    on each of its cells, after a uniformly random rotation. ValueError for another dimension than three, and
-    for values that are not a map, see `globe`.
+    Build it with `globe`, which computes the power of a map. The map has a constant value on each of its
+    cells. ValueError unless the dimension is three and ``values`` are a map, see `globe`.
     """
 
     values: Array = field(kw_only=True, compare=False, repr=False)
-    #: Digest of the values, by which maps are equal or not: arrays cannot be compared as fields are.
+    #: Digest of the values. Equality of maps compares it, because it cannot compare arrays.
     digest: str = field(init=False, repr=False)
     label = "map"
 
@@ -128,7 +129,7 @@ class Globe(Spectrum):
         values = _check_map(self.values)
         values.flags.writeable = False
         object.__setattr__(self, "values", values)
-        # maps of other shapes may have the same bytes
+        # the shape is part of the digest, because maps of other shapes may have the same bytes
         text = repr(values.shape).encode() + values.tobytes()
         object.__setattr__(self, "digest", hashlib.sha256(text).hexdigest())
 
@@ -143,7 +144,7 @@ class Globe(Spectrum):
             place = x @ rotation.to(x).mT
             colatitude = place[..., 2].clamp(-1, 1).arccos()
             longitude = torch.atan2(place[..., 1], place[..., 0]) + math.pi
-            # the north pole is in row 0, longitude -180 degrees in column 0
+            # row 0 is at the north pole, and column 0 begins at -180 degrees
             row = (colatitude * (rows / math.pi)).long().clamp(0, rows - 1)
             column = (longitude * (columns / (2 * math.pi))).long().clamp(0, columns - 1)
             return values.to(x)[row, column]
@@ -152,7 +153,7 @@ class Globe(Spectrum):
 
 
 def _make_rotations(normal: torch.Tensor) -> torch.Tensor:
-    """Return uniformly random rotations (count, 3, 3) from normal numbers (count, 4): unit quaternions."""
+    """Return uniform random rotations, (count, 3, 3), by unit quaternions from normal numbers (count, 4)."""
     from icl.pytorch import torch
 
     a, b, c, d = (normal / normal.norm(dim=1, keepdim=True)).unbind(1)
@@ -165,17 +166,16 @@ def _make_rotations(normal: torch.Tensor) -> torch.Tensor:
 
 
 def globe(values: ArrayLike, degree: int) -> Globe:
-    """Return the class of a map of the sphere, turned at random.
+    """Return the class of a map of the sphere, rotated uniformly at random.
 
     Args:
-        values: The map, (rows, columns): rows of equal width in latitude from north to south, columns of
-            equal width in longitude from -180 degrees eastwards. It is constant on each cell, and has to
-            cover the whole sphere, from pole to pole and once around: a map of a part of it, or one with
-            the longitudes in rows, is taken for another map of the whole. What stands for a missing value
-            by custom, -9999, 9.97e36 or ``healpy.UNSEEN``, is a number like any other here: fill such cells
-            in first. The array is copied.
-        degree: The last degree whose power is computed, at most the number of rows. What is left of the
-            variance is the rest.
+        values: The map, (rows, columns). Rows have equal width in latitude, from north to south. Columns have
+            equal width in longitude, from -180 degrees eastwards. The map must cover the whole sphere, which
+            cannot be checked: a map of a part, or with longitudes in rows, gives another class. Fill in
+            missing values first, because numbers that mark them, such as -9999, 9.97e36 or
+            ``healpy.UNSEEN``, count as values. The array is copied.
+        degree: The last degree whose power is computed, at most the number of rows. The variance in all
+            further degrees is the ``rest`` of the class.
 
     Raises:
         ValueError: If the map is not two-dimensional with finite numbers of size at most 1e49, if it has
@@ -184,10 +184,10 @@ def globe(values: ArrayLike, degree: int) -> Globe:
     found = _check_map(values)
     degree = integer(degree, "degree", 1, found.shape[0])
     edges = np.linspace(0, math.pi, found.shape[0] + 1)
-    # the share of the sphere that each row covers
+    # the share of the sphere's area that each row covers
     share = -np.diff(np.cos(edges)) / 2
     mean = float(share @ found.mean(axis=1))
-    # if the mean were left in, cancellation would destroy `rest`
+    # without the mean, `rest` below is not the small difference of large numbers
     centered = found - mean
     power = map_power(centered, degree)
     power[0] = mean**2
@@ -197,7 +197,7 @@ def globe(values: ArrayLike, degree: int) -> Globe:
 
 
 def _check_map(values: Any) -> Array:
-    """Return a map as a new float64 array (rows, columns)."""
+    """Return a map as a new float64 array (rows, columns); ValueError unless it is as `globe` says."""
     found = table(values, "values", _MAX_ABS_VALUE)
     if found.ndim != 2 or found.shape[0] < 2 or found.shape[1] < 4:
         raise ValueError(f"values of shape {found.shape}: must have 2 rows and 4 columns or more")
@@ -205,38 +205,40 @@ def _check_map(values: Any) -> Array:
 
 
 def map_power(values: Array, degree: int) -> Array:
-    """Return the variance in degrees 0, ..., ``degree`` of a map (rows, columns) of constant cells.
+    """Return the variance of a map, (rows, columns), in the degrees 0, ..., ``degree``.
 
-    The harmonics are ``Pbar_lm(cos theta) e^{i m phi}``, of mean square one over the sphere. Over a cell's
-    longitudes they are integrated exactly, over its colatitudes by Gauss's rule with three nodes.
+    The harmonics are ``Pbar_lm(cos theta) e^{i m phi}`` with the colatitude theta and the longitude phi, and
+    have the mean square one over the sphere. Integrals over the longitudes of a cell are exact. Over its
+    colatitudes they are computed by a Gauss rule with three nodes.
     """
     rows, columns = values.shape
     all_m = np.arange(degree + 1)
-    # The mean over longitude of the map times e^{-i m phi} is a sum over cells, in which m counts only up to
-    # a multiple of the number of columns, times the mean of the wave over a cell, a sinc.
+    # `fourier` is the mean over longitude of the map times e^{-i m phi}, (rows, degree + 1). It is the
+    # discrete Fourier transform, which is periodic in m, times a sinc, the mean of the wave over a cell.
     fourier = np.fft.fft(values, axis=1)[:, all_m % columns] / columns
     fourier = fourier * np.sinc(all_m / columns)
     nodes, weights = np.polynomial.legendre.leggauss(3)
-    # half the height of a cell, by which the nodes of all rows, one after the other, are scaled
+    # half the height of a cell
     half = math.pi / rows / 2
+    # the three nodes of row 0, then those of row 1, and so on
     theta = ((2 * np.arange(rows)[:, None] + 1 + nodes) * half).ravel()
-    # the share of the sphere that each node stands for
+    # the share of the sphere's area that each node stands for
     share = (half * weights * np.sin(theta).reshape(rows, -1) / 2).ravel()
     power = np.zeros(degree + 1)
     for m in range(degree + 1):
         weighted = np.repeat(fourier[:, m], nodes.size) * share
-        # longitudes count from the middle of the first column, which changes no absolute value
-        coefficients = _associated_legendre(m, degree, theta) @ weighted
-        # -m has as much power as m
+        # phi is zero in the middle of the first column, which does not matter to absolute values
+        coefficients = _evaluate_legendre(m, degree, theta) @ weighted
+        # -m has the same power as m
         power[m:] += (1 if m == 0 else 2) * np.abs(coefficients) ** 2
     return power
 
 
-def _associated_legendre(m: int, degree: int, theta: Array) -> Array:
-    """Return ``Pbar_lm(cos theta)`` for l = m, ..., degree, of mean square one over the sphere.
+def _evaluate_legendre(m: int, degree: int, theta: Array) -> Array:
+    """Return ``Pbar_lm(cos theta)``, of mean square one over the sphere; rows are l = m, ..., degree.
 
-    With ``c_l^2 = (4 l^2 - 1) / (l^2 - m^2)`` the recurrence is ``Pbar_l = c_l (cos theta Pbar_(l-1) -
-    Pbar_(l-2) / c_(l-1))``.
+    The recurrence is ``Pbar_l = c_l (cos theta Pbar_(l-1) - Pbar_(l-2) / c_(l-1))`` with
+    ``c_l^2 = (4 l^2 - 1) / (l^2 - m^2)``.
     """
     cosine, sine = np.cos(theta), np.sin(theta)
     # Pbar_mm is the product of these factors

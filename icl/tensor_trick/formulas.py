@@ -1,10 +1,11 @@
-r"""The five softmax regressions of paper 2 as plain formulas, in matrices and in logits.
+r"""The five softmax regressions of paper 2 as plain formulas in the logits.
 
-With :math:`S=A_1XA_2^\top`, entrywise exp, and ::
+The logits are :math:`S=A_1XA_2^\top`, with the shape n x m. From them and the targets B come ::
 
-    U = exp(S),   a = row sums of U,   F = U / a,   B = targets,
+    U = exp(S), entrywise,   a = row sums of U,   F = U / a.
 
-the losses, summed over rows (lower case letters are rows), are ::
+Each row is a softmax regression of its own. Let u, f and b be the same row of U, F and B, and a the sum of u.
+The loss of the row is, by kind, ::
 
     normalized     1/2 |f - b|^2      (paper 2's abstract has no 1/2: its loss is twice this one)
     rescaled       1/2 |u - a b|^2    (likewise)
@@ -12,12 +13,11 @@ the losses, summed over rows (lower case letters are rows), are ::
     cross_entropy  -<b, log f>
     entropy        -<f, log f>
 
-The gradient is :math:`A_1^\top PA_2` with P = dloss/dS. The Hessian product is :math:`A_1^\top WA_2` with W
-the derivative of P along :math:`T=A_1VA_2^\top`. Each row is a single softmax regression; rows do not
-interact.
+and the loss is the sum over rows. The gradient in X is :math:`A_1^\top PA_2` with P = dloss/dS. The Hessian
+product with V is :math:`A_1^\top WA_2`, where W is the derivative of P along :math:`T=A_1VA_2^\top`.
 
-These functions check the kind and that its target is there, but not shapes or entries. They hold several
-n x m arrays, and can be differentiated and mapped by PyTorch.
+The functions raise ValueError for an unknown kind or a missing target, but do not check shapes or entries.
+They hold several n x m arrays, and can be differentiated and mapped by PyTorch.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def row_loss(S: Tensor, B: Tensor | None, kind: str) -> Tensor:
 
 
 def row_gradient(S: Tensor, B: Tensor | None, kind: str) -> Tensor:
-    """Return P = dloss/dS, (..., n, m), from logits S and targets B of that shape."""
+    """Return P = dloss/dS from logits S and targets B, all of shape (..., n, m)."""
     B = check_target(B, kind)
     match kind:
         case "normalized":
@@ -77,25 +77,26 @@ def row_gradient(S: Tensor, B: Tensor | None, kind: str) -> Tensor:
 
 
 def row_hvp(S: Tensor, T: Tensor, B: Tensor | None, kind: str) -> Tensor:
-    """Return W, (..., n, m), the derivative of `row_gradient` along T.
+    """Return W, the derivative of `row_gradient` along T; S, T, B and W have the shape (..., n, m).
 
-    Row j of W is the Hessian of the j-th row's loss, times row j of T. In the code a trailing ``_t`` is
-    the derivative of the letter before it along T.
+    Row j of W is the Hessian of the loss of row j, times row j of T. In the code ``X_t`` is the derivative of
+    ``X`` along T.
     """
     B = check_target(B, kind)
     match kind:
         case "normalized":
             F = torch.softmax(S, -1)
             C = F - B
-            # F_t is F * log_F_t, and so is C_t
+            # the derivative of F is F * log_F_t, and that of C is the same
             log_F_t = T - _dot(F, T)
-            # F . log_F_t = 0, so that F . turn is the derivative of F . C
+            # The derivative of F * (C - F . C) is F * (turn - (F . C)_t). As F . log_F_t = 0, (F . C)_t is
+            # F . turn.
             turn = log_F_t * (C + F - _dot(F, C))
             return F * (turn - _dot(F, turn))
         case "rescaled":
             U = S.exp()
             U_t = U * T
-            # these are U - a B and its derivative
+            # Q is U - a B
             Q = torch.addcmul(U, U.sum(-1, keepdim=True), B, value=-1)
             Q_t = torch.addcmul(U_t, U_t.sum(-1, keepdim=True), B, value=-1)
             return U * torch.addcmul(Q_t - _dot(Q_t, B), T, Q - _dot(Q, B))
@@ -108,14 +109,14 @@ def row_hvp(S: Tensor, T: Tensor, B: Tensor | None, kind: str) -> Tensor:
         case _:
             log_F = torch.log_softmax(S, -1)
             F = log_F.exp()
-            # F . log_F_t = 0, so that F_t . log_F is the derivative of F . log_F
+            # as F . log_F_t = 0, the derivative of F . log_F is F_t . log_F
             log_F_t = T - _dot(F, T)
             F_t = F * log_F_t
             return -F_t * (log_F - _dot(F, log_F)) - F * (log_F_t - _dot(F_t, log_F))
 
 
 def check_target(B: Tensor | None, kind: str) -> Tensor:
-    """Return B, or raise ValueError if the kind is unknown or needs a target that is not there."""
+    """Return B; ValueError if the kind is unknown, or if it needs a target and B is None."""
     if not isinstance(kind, str) or kind not in KINDS:
         raise ValueError(f"kind is {shown(kind)}; allowed: {', '.join(KINDS)}")
     if B is None and kind in TARGETED:
@@ -125,6 +126,6 @@ def check_target(B: Tensor | None, kind: str) -> Tensor:
 
 
 def _dot(Y: Tensor, Z: Tensor) -> Tensor:
-    """Return the inner products of the rows, as a column."""
+    """Return the inner product of each row of Y with the same row of Z, as a column (..., n, 1)."""
     products: Tensor = torch.linalg.vecdot(Y, Z)
     return products.unsqueeze(-1)

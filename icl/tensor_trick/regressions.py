@@ -1,22 +1,21 @@
 r"""Loss, gradient and Hessian product of the five softmax regressions of paper 2.
 
-`icl.tensor_trick.formulas` holds the formulas of a row. Rows of the problem do not interact, so they are
-taken in blocks, of which a few arrays of logits fit the cache. With h a block of rows of ``half = A1 X``, ::
+`icl.tensor_trick.formulas` has the formulas for each row of the logits S. Rows do not interact, so that they
+are computed in blocks, which are so small that the logits of a block fit into the cache. For the gradient:
 
-    S = h A2',   P from S and its rows of B,   P A2,
+- ``half = A1 X`` is computed once, because small products are slow. Let h be a block of its rows.
+- For each block, ``S = h A2'``, then P = dloss/dS from S and the same rows of B, then ``P A2``.
+- The gradient is A1' times all ``P A2``, stacked.
 
-and the gradient is A1' times the blocks of P A2 stacked. The products with A1 are taken once for all rows,
-as small products are slow. So beside the arguments O(n d) numbers are held, never n x m.
-Nothing here forms a Kronecker product or calls autograd. The results can be differentiated and mapped by
-PyTorch; a recorded history then holds all logits.
+So beside the arguments O(n e) numbers are held, and never n x m. A Kronecker product is not formed, and
+autograd is not called. PyTorch can differentiate and map the results, but its history holds all logits.
 
-Shapes: A1 (..., n, d), A2 (..., m, e), X and V (..., d, e), B (..., n, m); the paper has m = n and e = d.
-Leading dimensions broadcast; every element of the batch is a problem of its own. Logits are not divided by
-anything: put a 1/sqrt(d) into X if you want one.
+Shapes: A1 is (..., n, d), A2 is (..., m, e), X and V are (..., d, e), and B is (..., n, m). In the paper n is
+m, and d is e. Leading dimensions broadcast, and every element of the batch is a problem of its own. Logits
+are not divided by sqrt(d): divide X if you want that.
 
-On a CPU blocks run in as many threads as PyTorch has, each of which computes alone. Otherwise every
-operation on a block would wait until each thread has done its part, and beside other work threads wait for
-their turn.
+On a CPU, blocks run in as many threads as PyTorch has, and each block is computed by one thread. If all
+threads shared each operation on a block, they would wait for one another after every operation.
 """
 
 from __future__ import annotations
@@ -28,22 +27,22 @@ from concurrent.futures import ThreadPoolExecutor
 from icl.pytorch import Tensor, torch
 from icl.tensor_trick.formulas import TARGETED, check_target, row_gradient, row_hvp, row_loss
 
-#: Bytes of the logits of a block: a few arrays of ``BLOCK`` fit the caches of a processor, and a few
-#: of ``BLOCK_GPU`` fill a GPU.
+#: The logits of a block have this many bytes on a CPU and on a GPU. A few arrays of ``BLOCK`` bytes fit into
+#: the caches of a processor, and a few arrays of ``BLOCK_GPU`` bytes keep a GPU busy.
 BLOCK, BLOCK_GPU = 2**20, 2**26
 
 
 def loss(
     A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None = None, kind: str = "normalized"
 ) -> Tensor:
-    """Compute one of the five losses, with the factor 1/2 where `icl.tensor_trick.formulas` has it.
+    """Compute one of the five losses that `icl.tensor_trick.formulas` defines.
 
-    The kind is one of `KINDS`; B may be None for "sparse" and "entropy", which have no targets. The result
-    (...) has one loss for every element of the broadcast batch. Entries are not checked: NaN gives NaN, and
+    ``kind`` is one of `KINDS`. B may be None for "sparse" and "entropy", which have no targets. The result,
+    (...), has one loss for every element of the broadcast batch. Entries are not checked: NaN gives NaN, and
     exp in "rescaled" and "sparse" may overflow to infinity.
 
     Raises:
-        ValueError: If the kind is not in `KINDS`, or its targets are missing or have another shape.
+        ValueError: If ``kind`` is not in `KINDS`, or if it needs targets and B is None or has another shape.
     """
     used = _check_targets(A1, A2, B, kind)
     half = A1 @ X
@@ -62,9 +61,9 @@ def loss(
 def gradient(
     A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None = None, kind: str = "normalized"
 ) -> Tensor:
-    """Compute the gradient of `loss` with respect to X, A1' P A2 with P = dloss/dS.
+    """Compute the gradient of `loss` with respect to X, of shape (..., d, e).
 
-    Arguments and errors are those of `loss`. The result is (..., d, e).
+    Arguments and errors are those of `loss`.
     """
     used = _check_targets(A1, A2, B, kind)
     half = A1 @ X
@@ -80,7 +79,7 @@ def gradient(
 def hvp(
     A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, V: Tensor, kind: str = "normalized"
 ) -> Tensor:
-    """Compute the Hessian of `loss` in X applied to the direction V, both (..., d, e).
+    """Compute the product of the Hessian of `loss` in X with V; V and the result have shape (..., d, e).
 
     The other arguments and the errors are those of `loss`.
     """
@@ -98,8 +97,9 @@ def hvp(
 
 
 def _check_targets(A1: Tensor, A2: Tensor, B: Tensor | None, kind: str) -> Tensor | None:
-    """Return the targets, or None for kinds without targets; raise ValueError unless they are (..., n, m)."""
-    B, shape = check_target(B, kind), (A1.shape[-2], A2.shape[-2])
+    """Return B, or None for kinds without targets; ValueError if the kind is unknown or B does not fit."""
+    B = check_target(B, kind)
+    shape = A1.shape[-2], A2.shape[-2]
     if kind not in TARGETED:
         return None
     if B.shape[-2:] != shape:
@@ -110,39 +110,38 @@ def _check_targets(A1: Tensor, A2: Tensor, B: Tensor | None, kind: str) -> Tenso
 def _cut_blocks(
     A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, V: Tensor | None = None
 ) -> list[slice]:
-    """Cut the rows of A1 into blocks whose logits take at most `BLOCK` bytes, or that have one row.
+    """Cut the rows of A1 into blocks whose logits have at most `BLOCK` bytes, or `BLOCK_GPU` if not on a CPU.
 
-    Where A1 is not on a CPU the number of bytes is `BLOCK_GPU`.
+    A block has at least one row.
     """
     block = BLOCK if A1.device.type == "cpu" else BLOCK_GPU
     leading = (part.shape[:-2] for part in (A1, A2, X, B, V) if part is not None)
     problems = math.prod(torch.broadcast_shapes(*leading))  # type: ignore[no-untyped-call]
-    # an empty batch has rows without bytes
+    # the rows of an empty batch have zero bytes
     row_bytes = problems * A2.shape[-2] * A1.element_size()
     height = max(1, block // max(1, row_bytes))
     return [slice(start, start + height) for start in range(0, A1.shape[-2], height)]
 
 
 def _map_blocks(part: Callable[[slice], Tensor], *given: Tensor | None) -> list[Tensor]:
-    """Return the values of ``part`` on all blocks of rows, in order; ``given`` are A1, A2, X, B and maybe V.
+    """Return the values of ``part`` on all blocks of rows, in order.
 
-    Several blocks on a CPU run in threads.
+    ``given`` are A1, A2, X, B, and V if `hvp` calls. On a CPU several blocks run in threads.
     """
-    # V is given by `hvp` alone
     A1, A2, X, B, V = (*given, None)[:5]
     assert A1 is not None and A2 is not None and X is not None
     blocks = _cut_blocks(A1, A2, X, B, V)
     total = torch.get_num_threads()
-    # PyTorch keeps autograd history, transforms and autocast types by thread, so new threads lack them
+    # new threads do not have the autograd history, transforms and autocast types of this thread
     recorded = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in given)
     watched = torch._C._are_functorch_transforms_active() or torch.is_autocast_enabled("cpu")
     workers = min(total, len(blocks))
     if A1.device.type != "cpu" or workers < 2 or recorded or watched:
         return [part(rows) for rows in blocks]
     try:
-        # each thread sets its own number of threads, and that of threads which begin later
+        # `set_num_threads` in a new thread also changes the number for threads that begin later
         with ThreadPoolExecutor(workers, "", torch.set_num_threads, (1,)) as pool:
-            # a new thread would record history, also where the caller has turned that off
+            # a new thread would record history even if the caller has turned this off
             return list(pool.map(torch.no_grad()(part), blocks))
     finally:
         torch.set_num_threads(total)

@@ -42,7 +42,7 @@ def test_large_seeds_and_steps_have_different_streams():
 
 def test_no_two_purposes_share_a_stream(monkeypatch):
     """Pretraining, evaluation and Monte Carlo with one seed draw from disjoint streams."""
-    address, drawn = icl.streams._address, set()
+    address, drawn = icl.streams._check_address, set()
 
     def recorded(*arguments):
         drawn.add(arguments)
@@ -53,7 +53,7 @@ def test_no_two_purposes_share_a_stream(monkeypatch):
         call()
         return set(drawn)
 
-    monkeypatch.setattr(icl.streams, "_address", recorded)
+    monkeypatch.setattr(icl.streams, "_check_address", recorded)
     task, units = Affine(3), [UnitConfig(Affine(3), 0.1, 4, seed=0, initial_std=0.1)]
     trained = pretrain(units, steps=3, batch_size=8)
     purposes = [

@@ -72,9 +72,8 @@ class MatrixRisk(Risk):
 
     Attributes:
         gradient: Derivative of ``total`` in the entries of M, shape (d, d).
-        error: Estimated error of bias, noise and each entry of the gradient, in units of the total: what
-            doubling the rule over the queries changed, or the standard error of the randomized rule, plus
-            what a coarser rule for the tokens changes.
+        error: Estimated error of bias, noise and each entry of the gradient, divided by ``total``: what
+            doubling the rule over the queries changed, plus what a coarser rule for the tokens changes.
     """
 
     gradient: Array

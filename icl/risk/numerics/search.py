@@ -1,8 +1,9 @@
-"""The lowest minimum in w of many risks at once, on nodes that all of them share.
+"""The lowest minimum in w of many risks at once, on nodes in w that all of them share.
 
-Risk and slope are analytic where Re w > 0: over a ratio of 1.4 in w, the slope is a polynomial of degree 10
-in log w to about 1e-11. A wide interval needs fewer nodes than all its parts, but there slopes may span many
-decades, so that the last coefficients have to be looked at.
+A *problem* is one risk as a function of the window w, and its *slope* is the derivative in w. Both are
+analytic where Re w > 0. So on an interval whose ends have the ratio 1.4, a polynomial of degree 10 in log w
+gives the slope to about 1e-11. One wide interval needs fewer nodes than the short ones that it consists of.
+But slopes may span many decades on it, and then the last coefficients of the polynomial are too large.
 """
 
 from __future__ import annotations
@@ -18,29 +19,30 @@ from numpy.typing import NDArray
 from icl.tasks.base import Array
 
 ProblemIndices = NDArray[np.intp]
-#: It maps windows (k,) and problems (p,) to risk, slope in w, and a part of it that never falls, (k, 3, p).
+#: It maps windows (k,) and problems (p,) to (k, 3, p): risk, slope, and a part of the risk that never falls.
 Curve = Callable[[Array, ProblemIndices], Array]
-# an interval has a lower and an upper w, and the problems whose slope turns positive between them
+# a lower and an upper w, and the problems whose slope becomes positive between the two
 Interval = tuple[float, float, ProblemIndices]
 
-# the scan in w begins at the first number, and each step multiplies w by the second
+# the scan in w begins at `FIRST`, and each further window is `RATIO` times the one before
 FIRST, RATIO = 0.1, 1.4
-# an interval with a larger ratio in w spoils the nodes of too many problems
+# Intervals are joined up to this ratio of their ends. Beyond it, problems are computed at too many nodes that
+# are far from their own interval.
 _MAX_RATIO = 4.1
-# the polynomials have a relative error of about exp(-32)
+# polynomials have enough nodes for a relative error of about exp(-32)
 _DIGITS = 32
-# the relative error of a root is at least this, more than bisection and the rounding of the slopes cause
+# Reported relative errors of roots are at least this. Bisection and the rounding of slopes cause less.
 _ROUNDING = 1e-10
 # two risks whose relative difference is smaller cannot be ordered
 _RISK_ROUNDING = 1e-13
-# the last coefficients may move a root by at most this, about ten times its error
+# joined intervals are refined apart if the last coefficients of a slope move a root by more than this
 _MAX_MOVE = 3e-9
 
 
 class Minima(NamedTuple):
     """Minimizers w, the risks there, relative errors of w, and second derivatives of the risk in w.
 
-    The last two are zero where w is zero.
+    Where w is zero, so are its error and the second derivative.
     """
 
     w: Array
@@ -54,12 +56,19 @@ def lowest(
 ) -> Minima:
     """Find the lowest minimum of each risk over w >= 0.
 
-    Risks are scanned upwards in w with a ratio of 1.4, and every minimum met is refined as a root of the
-    derivative; the best one wins, and w = 0 is one of them if the risk does not fall there. The scan of a
-    risk ends where its part that never falls exceeds the lowest risk so far, or where it rises at a w beyond
-    ``last``. It begins at w = 0.1, to which the scale of w has to be fitted, with ``ahead`` windows at once,
-    and goes on with one at a time. ``at_zero`` are the risks at w = 0, ``falls`` says whether they fall
-    there, and those that are not ``active`` stay there.
+    A scan computes the risks at w = 0.1, 0.14, 0.196 and so on, and the caller chooses the scale of w
+    accordingly. Where the slope of a risk becomes positive between two windows, a minimum lies between them,
+    and is refined as a root of the slope. If risks do not fall at w = 0, this w is a minimum, too. The scan
+    of a risk ends where its part that never falls exceeds the lowest risk so far, or where the risk rises at
+    a w beyond ``last``.
+
+    Args:
+        curve: The risks as functions of w, see `Curve`.
+        at_zero: The risks at w = 0.
+        falls: Whether the risks fall at w = 0.
+        last: For each risk, the w beyond which its scan ends once the risk rises.
+        active: The risks to scan. The minimizer of the others is w = 0.
+        ahead: How many windows the first call of ``curve`` has. Each later call has one window.
 
     >>> def parabola(w, some):
     ...     w = w[:, None] + 0.0 * some
@@ -68,43 +77,47 @@ def lowest(
     >>> found.w.round(9), found.curvature.round(6)
     (array([2.]), array([2.]))
     """
-    lowest_seen, falling = at_zero.copy(), np.full(at_zero.size, falls)
-    lower, crossings = 0.0, list[Interval]()
+    lowest_seen = at_zero.copy()
+    falling = np.full(at_zero.size, falls)
+    lower = 0.0
+    crossings: list[Interval] = []
     windows = FIRST * RATIO ** np.arange(ahead, dtype=float)
     while active.size:
         scanned = active
         for w, rows in zip(windows, curve(windows, scanned), strict=True):
-            # of several windows the later ones may be of no use to a risk whose scan ended before
+            # the scan of a risk may end at one of these windows, and then it ignores the later ones
             risk, slope, floor = rows[:, np.isin(scanned, active)]
-            # the slope is zero for a class of constant functions
+            # a slope of zero counts as a rise: it is zero for all w if the functions are constant
             rises = slope >= 0
             new = falling[active] & rises
             if np.any(new):
                 crossings.append((lower, w, active[new]))
-            falling[active], lowest_seen[active] = (~rises, np.minimum(lowest_seen[active], risk))
+            falling[active] = ~rises
+            lowest_seen[active] = np.minimum(lowest_seen[active], risk)
             over = floor > (1 + _RISK_ROUNDING) * lowest_seen[active]
             active = active[~(over | (rises & (w > last[active])))]
             lower = w
         windows = windows[-1:] * RATIO
     # rows are those of `Minima`
     best = np.stack([np.zeros_like(at_zero), at_zero, *np.zeros((2, at_zero.size))])
-    for found, row in _roots(crossings, curve):
-        # where the risk falls at zero, any minimum is below it, even by less than the rounding of the risk
+    for found, row in _find_roots(crossings, curve):
+        # If risks fall at zero, every minimum is below the risk at zero, perhaps by less than rounding. So
+        # any minimum replaces w = 0.
         better = (row[1] < best[1, found]) | (falls & (best[0, found] == 0))
         best[:, found[better]] = row[:, better]
     return Minima(*best)
 
 
-def _roots(intervals: list[Interval], curve: Curve) -> Iterator[tuple[ProblemIndices, Array]]:
-    """Yield problems and the rows of `Minima` at their roots, joining intervals up to `_MAX_RATIO` wide."""
+def _find_roots(intervals: list[Interval], curve: Curve) -> Iterator[tuple[ProblemIndices, Array]]:
+    """Yield problems and their rows of `Minima` at the roots of slopes. Neighboring intervals are joined."""
     widest, start = math.log(_MAX_RATIO), 0
     while start < len(intervals):
         lower = intervals[start][0]
-        # an interval that begins at zero is refined alone
+        # an interval that begins at zero is refined alone, because its ends have an infinite ratio
         limit = lower * math.exp(widest) if lower > 0 else 0.0
         count = max(1, sum(upper < limit for _, upper, _ in intervals[start:]))
-        found = _refine(intervals[start : start + count], curve)
-        # these were too wide together, and smaller groups are tried, here and later
+        found = _refine_together(intervals[start : start + count], curve)
+        # if the group was too wide, all groups from here on are narrower
         if found is None:
             widest /= 2
         else:
@@ -112,19 +125,19 @@ def _roots(intervals: list[Interval], curve: Curve) -> Iterator[tuple[ProblemInd
             yield found
 
 
-def _refine(group: list[Interval], curve: Curve) -> tuple[ProblemIndices, Array] | None:
-    """Return what `_roots` yields for neighboring intervals, refined as one, or None if this one is too wide.
+def _refine_together(group: list[Interval], curve: Curve) -> tuple[ProblemIndices, Array] | None:
+    """Return problems and their rows of `Minima` for neighboring intervals, or None if these are too wide.
 
-    Slopes become polynomials in log w, or in w for an interval that begins at zero, and bisection finds their
-    roots. The risk is the slope's integral, corrected by the values at the nodes.
+    The slopes are fitted by polynomials in log w, or in w if the first interval begins at zero, and bisection
+    finds their roots. The polynomials of the risks have the computed values at the nodes.
     """
     lower, upper = group[0][0], group[-1][1]
     in_log = lower > 0
     start, stop = (math.log(lower), math.log(upper)) if in_log else (lower, upper)
     half = (stop - start) / 2
     problems = np.concatenate([some for *_, some in group])
-    # The slope is analytic for |Im log w| < pi / 2, which decides how fast its coefficients fall. An interval
-    # that begins at zero is short, and needs no more of them.
+    # The coefficients of the slope fall as fast as they must for |Im log w| < pi / 2, where the slope is
+    # analytic. An interval that begins at zero is so short that as many nodes are enough.
     nodes = math.ceil(_DIGITS / math.asinh(math.pi / 2 / half))
     x = np.cos(np.pi * (np.arange(nodes) + 0.5) / nodes)
     w = start + half * (1 + x)
@@ -132,39 +145,43 @@ def _refine(group: list[Interval], curve: Curve) -> tuple[ProblemIndices, Array]
     try:
         values = curve(w, problems)
     except ValueError:
-        # w may be too large for problems of the first intervals, so that smaller groups are tried
+        # the largest w may be too large for problems of the first intervals, so that smaller groups are tried
         if len(group) > 1:
             return None
         raise
-    # this is the derivative of the risk in x, which is -1 at `start` and 1 at `stop`
+    # this is the derivative of the risk in x, where x is -1 at `start` and 1 at `stop`
     slope = values[:, 1] * half * (w[:, None] if in_log else 1.0)
     coefficients = chebyshev.chebfit(x, slope, nodes - 1)
     integral = chebyshev.chebint(coefficients)
-    # the series of the risk is `integral` plus `rest`
+    # The series of the risk is `integral` plus `rest`, and has the computed values at the nodes. These do not
+    # determine its last coefficient, which is that of `integral`.
     rest = chebyshev.chebfit(x, values[:, 0] - chebyshev.chebval(x, integral).T, nodes - 1)
-    # the lower and upper w of each problem's own interval, (2, problems), and then as x
+    # these are the lower and the upper w of each problem's own interval, (2, problems)
     sizes = [some.size for _, _, some in group]
     ends = np.repeat([(low, high) for low, high, _ in group], sizes, axis=0).T
+    # these are the same ends as x
     left, right = ((np.log(ends) if in_log else ends) - start) / half - 1
     # 45 halvings leave less than 1e-13 of an interval
     for _ in range(45):
         middle = (left + right) / 2
-        rising = _series(middle, coefficients) > 0
+        rising = _evaluate_series(middle, coefficients) > 0
         left, right = np.where(rising, left, middle), np.where(rising, middle, right)
-    steepness = np.abs(_series(middle, chebyshev.chebder(coefficients)))
-    # the last coefficients move a root by this, in log w or in w
+    steepness = np.abs(_evaluate_series(middle, chebyshev.chebder(coefficients)))
+    # the larger of the last two coefficients moves the root by this in log w, or in w unless `in_log`
     moved = half * np.abs(coefficients[-2:]).max(0) / steepness
     if len(group) > 1 and np.any(moved > _MAX_MOVE):
         return None
-    root = np.exp(start + half * (1 + middle)) if in_log else start + half * (1 + middle)
-    # dw / dx is half * scale, and at a root the second derivative in w is that in x over its square
+    root = start + half * (1 + middle)
+    root = np.exp(root) if in_log else root
+    # dw / dx is half * scale
     scale = root if in_log else 1.0
-    risk, error = (_series(middle, integral) + _series(middle, rest), moved * scale / root)
-    return problems, np.stack(
-        [root, risk, np.maximum(error, _ROUNDING), steepness / (half * scale) ** 2]
-    )
+    risk = _evaluate_series(middle, integral) + _evaluate_series(middle, rest)
+    error = np.maximum(moved * scale / root, _ROUNDING)
+    # where the slope is zero, the second derivative in w is that in x, divided by (dw / dx)^2
+    curvature = steepness / (half * scale) ** 2
+    return problems, np.stack([root, risk, error, curvature])
 
 
-def _series(x: Array, coefficients: NDArray[np.floating]) -> Array:
+def _evaluate_series(x: Array, coefficients: NDArray[np.floating]) -> Array:
     """Evaluate column j of ``coefficients`` as a Chebyshev series at ``x[j]``."""
     return np.asarray(chebyshev.chebval(x, coefficients, tensor=False))
