@@ -257,7 +257,7 @@ class Claim:
     cannot_fail: str = ""
     #: How a result of this book relates to the literature, see `STANDING`.
     standing: Annotated[str, BeforeValidator(_write_standing)] = ""
-    #: One sentence on what the registered run (`book/glossary.md`) found differently, and why.
+    #: One sentence on what the registered run (``book/glossary.md``) found differently, and why.
     rerun: str = ""
     #: `rerun` in two or three words, for the closed card.
     elsewhere: str = ""

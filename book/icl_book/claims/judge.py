@@ -57,24 +57,24 @@ def judge(
 
     Args:
         claim: A claim, or its id in the `registry`.
-        evidence: A tidy table, one row a case (or a sample), labels as columns; the cases that
-            `icl_book.claims.evidence` makes of a table; or a list of both.
+        evidence: A tidy table, with a row for each case or sample and with labels as columns; cases that
+            `icl_book.claims.evidence` made of a table; or a list of tables and cases.
         control: The evidence of the negative control, if the claim has one. Each of its cases must contradict
             the rule. If ``evidence`` contradicts the rule and the claim has no corrected rule, each must
             agree instead.
         readings: For the key of each alternative reading that has cases of its own, its evidence.
         could: For the key of each alternative reading with the attribute ``could``, the evidence of the
             situation in which it holds.
-        **columns: Which columns of the tables are what, e.g. ``value="slope", error="error"``: the arguments
-            of `sampled_cases` if they name samples, else of `exact_cases`.
+        **columns: What the columns of the tables are, e.g. ``value="slope", error="error"``. These are
+            arguments of `sampled_cases` if ``samples`` is among them, otherwise of `exact_cases`.
 
     Returns:
-        The card; as the last value of a notebook cell it draws itself.
+        The card, which a notebook shows if it is the last value of a cell.
 
     Raises:
         ValueError: If evidence that the claim needs is missing, or other evidence is given; if the claim is
             not tested; if a reading permits everything or nothing; if a case lacks an error (`_judge_case`).
-        BadInput: If the id is unknown; ids like it are named.
+        BadInput: If the id is unknown. The message names similar ids.
     """
     if isinstance(claim, str):
         claim = find(claim)
@@ -104,8 +104,8 @@ def decide(claim: Claim, evidence: Mapping[str, Any]) -> JsonObject:
 
     Args:
         claim: The claim.
-        evidence: What `judge` makes of its arguments ``evidence``, ``control``, ``readings`` and ``could``:
-            cases as plain data under ``cases``, ``control``, ``readings`` and ``could``.
+        evidence: Cases as plain data. ``cases`` and ``control`` are lists, and control is None if it was not
+            given. ``readings`` and ``could`` map keys of readings to lists.
 
     Raises:
         ValueError: As in `judge`.

@@ -99,8 +99,8 @@ class Paper:
     def find(self, quote: str) -> Found:
         """Find a quotation.
 
-        The place of the quotation is the place of its first piece, and its likeness is the smallest one of a
-        piece.
+        The place of the quotation is the place of its first piece. Its likeness is the smallest likeness of
+        its pieces.
         """
         if not self.keyed:
             return Found(0.0)
@@ -192,7 +192,7 @@ def compare(files: Sequence[str], paper: str = "") -> list[str]:
 
     Args:
         files: PDF, TeX or text files. For each quotation the file with the most similar passage counts.
-        paper: ``"P1"`` or ``"P2"``: quotations of this paper's statements only; empty for both.
+        paper: ``"P1"`` or ``"P2"`` for the quotations of one paper, empty for those of both.
 
     Raises:
         BadInput: If a file cannot be read or has no text.

@@ -130,7 +130,7 @@ def _choose(spec: Any, labels: Mapping[str, Any]) -> Any:
 
 
 def _evaluate(amount: Any, labels: Mapping[str, Any]) -> Any:
-    """Return a number as it is, or the value of arithmetic, which is a text if it is a label that has one.
+    """Return a number as it is, or the value of arithmetic. Arithmetic that is only a label may have a text.
 
     Raises:
         ValueError: If ``amount`` is neither a number nor arithmetic, or if a label is missing.

@@ -36,14 +36,14 @@ def log_slope(x: ArrayLike, y: ArrayLike, relative_error: ArrayLike) -> tuple[fl
 
 
 def losses_of_matrices(task: Zonal, *, n: int, noise_std: float) -> pd.DataFrame:
-    """Compare four matrices that are not positive multiples of the identity with the best multiple, exactly.
+    """Compute how much worse four matrices M are than the best multiple of the identity.
 
-    The best multiple ``M = w I`` has the least risk. Each of the four units has the same w, and M is w times
-    a matrix with a name.
+    The best multiple ``w I`` has the least risk. Each of the four is the same w times a named matrix, which
+    is not a positive multiple of the identity.
 
     Returns:
-        Columns ``matrix``, the name; ``value``, the risk of the unit over the least risk of a multiple of the
-        identity, minus one; and ``error``, the absolute numerical error of ``value``.
+        Columns ``matrix``, the name; ``value``, the exact risk of M over that of the best multiple, minus
+        one; and ``error``, the absolute numerical error of ``value``.
     """
     quarter_turn = np.eye(task.dim)
     quarter_turn[:2, :2] = [[0, -1], [1, 0]]
