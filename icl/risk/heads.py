@@ -5,29 +5,30 @@ numbers of either sign, predicts ::
 
     sum_h v_h sum_i omega_i(w_h) y_i,      omega_i(w) ~ exp(w x_i . x_q).
 
-A head with ``w < 0`` averages around the antipode of the query, and one with ``v < 0`` subtracts. Write the
-error as ``sum_h v_h sum_i omega_i(w_h) (f(x_i) - f(x_q)) + (V - 1) f(x_q)`` with ``V = sum_h v_h``; the risk
-is then a quadratic in the values, ::
+A head with ``w < 0`` averages around the antipode of the query, and a head with ``v < 0`` subtracts. Let
+``V = sum_h v_h``. Without noise the error is ``sum_h v_h sum_i omega_i(w_h) (f(x_i) - f(x_q)) + (V - 1)
+f(x_q)``. Hence the risk is a quadratic in the values, ::
 
     bias  = v'G v - 2 (V - 1) g'v + (V - 1)^2 k(1),       noise = sigma^2 v'N v,
     G_hk  = E sum_ij omega_i(w_h) omega_j(w_k) (gamma_iq + gamma_jq - gamma_ij),
     g_h   = E sum_i omega_i(w_h) gamma_iq,                N_hk  = E sum_i omega_i(w_h) omega_i(w_k),
 
-with the variogram gamma of the class. Nothing cancels in G, N and g, so that two narrow heads lose no digits
-to the variance ``k(1)`` of the functions.
+with the variogram gamma of the class and the variance ``k(1)`` of its functions. Every term in G, N and g is
+positive, so that nothing cancels.
 
-The device of `icl.risk.exact` is used once for each head. With ``E_h = exp(w_h t - |w_h|)``, t the cosine
-between token and query, ``phi(s, u) = E exp(-s E_h - u E_k)``, and e^(..) for ``exp(-s E_h - u E_k)``, ::
+As in `icl.risk.exact`, an integral replaces the denominator of the weights, here one integral for each head.
+Let t be the cosine between token and query, ``E_h = exp(w_h t - |w_h|)`` and
+``phi(s, u) = E exp(-s E_h - u E_k)``. Below, e^(..) stands for ``exp(-s E_h - u E_k)``::
 
     N_hk = n int int phi^(n-1) E[E_h E_k e^(..)] ds du,
     G_hk = n int int phi^(n-1) E[2 gamma E_h E_k e^(..)] ds du
-         + n (n-1) int int phi^(n-2) sum_l a_l A_l B_l ds du,    A_l = E[E_h (1 - P_l) e^(..)], B_l with E_k.
+         + n (n-1) int int phi^(n-2) sum_l a_l A_l B_l ds du,    A_l = E[E_h (1 - P_l) e^(..)].
 
-with the coefficients a_l and the polynomials P_l of the class. ``exp(-s E_h - u E_k)`` is a product, so that
-all means over a token are products of matrices: (angles, nodes in s) with (angles, nodes in u). Every term is
-positive. For a single head the same is done with ``exp(-s E)``.
+Here a_l are the coefficients of the class and P_l the polynomials of degree l; B_l is A_l with E_k in place
+of E_h. Since e^(..) is a factor in s times a factor in u, all means over a token are products of a matrix
+(angles, nodes in s) with a matrix (angles, nodes in u).
 
-What is best among isotropic heads need not be best among all matrices M_h.
+The best isotropic heads need not be the best among all matrices M_h.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ from icl.tasks.gegenbauer import Polynomials
 _PANEL = 3.0
 #: Integrals end where ``phi^(n-2)`` has fallen below ``exp(-_CUT)``.
 _CUT = 36.0
-#: This is the largest value of 1 - phi, because rounding may lift it to one, where log phi is infinite.
+#: This is the largest value of 1 - phi. Without it, rounding could make phi zero and log phi infinite.
 _BELOW_ONE = 1 - 1e-16
 #: One pair of heads may take this many multiplications, about a minute.
 _MAX_WORK = 1e12
@@ -63,12 +64,12 @@ _MAX_WORK = 1e12
 _MAX_BLOCK = 2**20
 #: A Gauss-Legendre panel has these numbers of nodes for the value, for its error, and in a search.
 _FINE, _COARSE, _SEARCH = 18, 16, 8
-#: A larger relative error raises, because the values of merging heads grow until the risk loses its digits.
+#: A larger relative error of the risk raises ValueError. The values of heads that merge grow and cancel.
 _TOLERANCE = 1e-8
-#: The panels of the angle are planned at these angles, which are dense at both poles.
+#: The panels of angles are planned at these angles, which are dense at both poles.
 _NEAR = np.geomspace(1e-9, 1, 400) * (math.pi / 2)
 _FROM_POLE_TO_POLE = np.concatenate([[0], _NEAR, math.pi - _NEAR[-2::-1], [math.pi]])
-#: A search keeps windows this far apart in arsinh w, because closer ones do not lower the risk visibly.
+#: A search keeps windows this far apart in arsinh w, because closer windows hardly lower the risk.
 _MIN_DISTANCE = 0.1
 
 
@@ -78,10 +79,10 @@ class Heads:
 
     Attributes:
         windows: Window parameters, (heads,), in descending order.
-        values: Values, (heads,); for given windows they are exactly the best ones.
-        bias: The squared error of predictions from labels without noise, exact for these windows and values.
-        noise: What label noise adds to it, exact as well.
-        error: Estimated relative error of the risk.
+        values: The best values for these windows, (heads,).
+        bias: The mean squared error of these heads on labels without noise.
+        noise: What label noise adds to the mean squared error.
+        error: Estimated relative error of the risk, which is bias + noise.
     """
 
     windows: Array
@@ -102,9 +103,8 @@ def heads_risk(
     """Compute the exact population risk of a layer of isotropic softmax heads.
 
     Args:
-        task: A rotation-invariant class from `icl.tasks`. The values need not add up to one, so a constant
-            in the functions changes the risk, also one that the covariance leaves out
-            (`Zonal.left_out_level`).
+        task: A rotation-invariant class from `icl.tasks`. If the values do not sum to one, a constant in the
+            functions changes the risk, so that `Zonal.left_out_level` counts, too.
         windows: Window parameters ``w_h`` of either sign, (heads,) or one number.
         values: Values ``v_h`` of either sign, of the same shape.
         n: Context length, >= 1.
@@ -113,7 +113,8 @@ def heads_risk(
     Raises:
         TypeError: If the task is not rotation invariant.
         ValueError: If an argument is out of range, if a window is so narrow that it hardly contains a token,
-            or if the relative error of the risk exceeds 1e-8, as for heads that nearly coincide and cancel.
+            or if the relative error of the risk exceeds 1e-8. Such an error arises if heads nearly coincide
+            and their values cancel.
 
     >>> from icl.tasks import Affine
     >>> one = heads_risk(Affine(dim=5), 5.18, 1.0, n=200, noise_std=0.5)
@@ -121,26 +122,28 @@ def heads_risk(
     >>> round(float(one.total), 6), round(float(two.total), 6)
     (0.016325, 0.008336)
     """
-    w, v = _heads(windows, values)
+    w, v = _check_heads(windows, values)
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
     rows = np.empty((3, n.size))
     for length in np.unique(n):
         of_length = n.ravel() == length
         fine, coarse = (Moments(task, float(length), order) for order in (_FINE, _COARSE))
         variance = noise_std.ravel()[of_length] ** 2
-        rows[:, of_length] = _risk(fine, coarse, w, v, variance)
+        rows[:, of_length] = _compute_risk(fine, coarse, w, v, variance)
     bias, noise, error = (row.reshape(n.shape)[()] for row in rows)
     return Risk(bias, noise, error)
 
 
 def optimal_heads(task: Zonal, n: float, noise_std: float, heads: int = 2) -> Heads:
-    """Search the windows of the best isotropic heads; their best values solve a linear system.
+    """Search the windows of the best isotropic heads; for given windows the best values are computed.
 
-    The risk has several local minima in the windows. The search begins at the best pair of windows from a
-    coarse grid on the scale of `optimal_window`, adds further heads one by one, and refines their windows:
-    the result is the best that was found, and its risk is exact. Often two heads merge at the optimum, their
-    values growing with opposite signs (a head and its derivative in w). The risk is flat there, and the
-    search keeps windows 0.1 apart in arsinh w, about ten percent of a large w.
+    The risk has several local minima in the windows, and the search need not find the lowest. It begins at
+    the best windows of a coarse grid, on the scale of `optimal_window`, and refines them. The risk of the
+    result is exact.
+
+    Often two heads merge at the minimum, and their values grow with opposite signs. Together they act like
+    one head and its derivative in w. The risk is flat there. So the search keeps windows at least 0.1 apart
+    in arsinh w, which is about ten percent of a large w.
 
     Args:
         task: A rotation-invariant class from `icl.tasks`.
@@ -150,7 +153,8 @@ def optimal_heads(task: Zonal, n: float, noise_std: float, heads: int = 2) -> He
 
     Raises:
         TypeError: If the task is not rotation invariant.
-        ValueError: As `optimal_window` and `heads_risk`.
+        ValueError: For what `optimal_window` and `heads_risk` refuse, or if ``n`` or ``noise_std`` is not a
+            single number.
 
     >>> from icl.tasks import Affine
     >>> found = optimal_heads(Affine(dim=5), n=200, noise_std=0.5)
@@ -161,12 +165,13 @@ def optimal_heads(task: Zonal, n: float, noise_std: float, heads: int = 2) -> He
     best = optimal_window(task, n, noise_std)
     if np.ndim(best.w):
         raise ValueError(f"n and noise_std have shape {np.shape(best.w)}: must be one number each")
-    # the best single window may be zero, which cannot be the scale of a grid
-    variance, scale = float(noise_std) ** 2, max(float(best.w), 0.5)
+    variance = float(noise_std) ** 2
+    # the best single window may be zero, and a grid on the scale zero would have a single point
+    scale = max(float(best.w), 0.5)
     rough = Moments(task, float(n), _SEARCH)
 
     def risk(x: Array) -> float:
-        """Return the risk with the best values at windows ``sinh x``, infinite where two are too near."""
+        """Return the risk with the best values at windows ``sinh x``, infinite if two are too close."""
         if np.diff(np.sort(x)).min(initial=math.inf) < _MIN_DISTANCE:
             return math.inf
         return rough.best_values(np.sinh(x), variance)[1]
@@ -175,14 +180,14 @@ def optimal_heads(task: Zonal, n: float, noise_std: float, heads: int = 2) -> He
     windows = np.sort(np.sinh(_refine(risk, start)))[::-1]
     fine, coarse = (Moments(task, float(n), order) for order in (_FINE, _COARSE))
     values, _ = fine.best_values(windows, variance)
-    bias, noise, error = (
-        float(row[0]) for row in _risk(fine, coarse, windows, values, np.array([variance]))
-    )
+    # the only column is that of this variance
+    column = _compute_risk(fine, coarse, windows, values, np.array([variance]))[:, 0]
+    bias, noise, error = column.tolist()
     return Heads(windows, values, bias, noise, error)
 
 
-def _heads(windows: ArrayLike, values: ArrayLike) -> tuple[Array, Array]:
-    """Return windows and values as arrays (heads,); ValueError for other or different shapes."""
+def _check_heads(windows: ArrayLike, values: ArrayLike) -> tuple[Array, Array]:
+    """Return windows and values as arrays (heads,); ValueError for numbers or shapes that are not allowed."""
     w = np.atleast_1d(reals(windows, "windows", -1e8, 1e8))
     v = np.atleast_1d(reals(values, "values", -1e8, 1e8))
     if w.ndim != 1 or w.size == 0 or v.shape != w.shape:
@@ -192,13 +197,14 @@ def _heads(windows: ArrayLike, values: ArrayLike) -> tuple[Array, Array]:
     return w, v
 
 
-def _risk(fine: Moments, coarse: Moments, w: Array, v: Array, variance: Array) -> Array:
-    """Return bias, noise and relative error of the risk, (3, k), for k variances of the noise.
+def _compute_risk(fine: Moments, coarse: Moments, w: Array, v: Array, variance: Array) -> Array:
+    """Return bias, noise and relative error of the risk, (3, k), for k variances of the label noise.
 
-    The error is the difference of the two rules; ValueError if it is above 1e-8.
+    The error is the difference between the fine and the coarse rule; ValueError if it is above 1e-8.
     """
-    # (2, 2): rule, and bias or noise at variance one; then (2, 2, k), with the variances as last axis
+    # the axes are fine and coarse rule, then bias and noise for label noise of variance one
     parts = np.array([moments.bias_and_noise(w, v) for moments in (fine, coarse)])
+    # a third axis has the k variances, which multiply the noise, and not the bias
     parts = parts[:, :, None] * np.stack([np.ones_like(variance), variance])
     total = parts[0].sum(axis=0)
     error = np.abs(parts[0] - parts[1]).sum(axis=0) / np.maximum(total, 1e-300)
@@ -211,13 +217,14 @@ def _risk(fine: Moments, coarse: Moments, w: Array, v: Array, variance: Array) -
 
 
 def _search_grid(risk: Callable[[Array], float], scale: float, heads: int) -> Array:
-    """Return windows, as arsinh w, where the search begins: the best ones of a grid on both sides of zero.
+    """Return windows, as arsinh w, at which the search begins, from a grid on both sides of zero.
 
-    ``scale`` is arsinh of the best single window. The first two heads are the best pair of the grid, or the
-    only one its best window. Before a further head is added, the best one of the grid, the others are
-    refined.
+    ``scale`` is the arsinh of the best single window, or of 0.5 if that window is smaller. A single head
+    begins at the best window of the grid, and two heads begin at the best pair. More heads are added one by
+    one: `_refine` improves the windows found so far, and then the new head begins at the window of the grid
+    that gives the least risk together with them.
     """
-    # these shares of the scale need only be near a minimum, which `_refine` finds
+    # the grid may be coarse, because `_refine` finds the minimum
     grid = scale * np.array([-1.0, -0.6, -0.3, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2])
     best = min((np.array(some) for some in combinations(grid, min(heads, 2))), key=risk)
     while best.size < heads:
@@ -227,11 +234,12 @@ def _search_grid(risk: Callable[[Array], float], scale: float, heads: int) -> Ar
 
 
 def _refine(risk: Callable[[Array], float], start: Array) -> Array:
-    """Return windows, as arsinh w, at the local minimum beside ``start``.
+    """Return windows, as arsinh w, at the local minimum of the risk near ``start``.
 
-    The risk is flat there, so that windows need only be right to one percent, 0.01 in arsinh w. The search
-    begins with steps of a fifth. It ends where windows differ by less than that and the risk by less than
-    1e-7 of itself, or after 80 evaluations for each head.
+    This is the search of Nelder and Mead, whose first steps are 0.2. It ends where windows differ by less
+    than 0.01, about one percent of w, and the risk by less than 1e-7 of the risk at ``start``. The risk is so
+    flat at its minimum that more digits are not needed. The search also ends after 80 evaluations for each
+    head.
     """
     simplex = start + np.vstack([np.zeros(start.size), 0.2 * np.eye(start.size)])
     options = {"initial_simplex": simplex, "xatol": 0.01, "fatol": 1e-7 * risk(start)}
@@ -240,12 +248,16 @@ def _refine(risk: Callable[[Array], float], start: Array) -> Array:
 
 
 class Moments:
-    """G, N and g of the derivation above for one class and one context length, each pair computed once."""
+    """G, N and g of the module's docstring, for one class and one context length n.
+
+    ``order`` is the number of nodes of a Gauss-Legendre panel. Entries are kept, so that each is computed
+    once.
+    """
 
     def __init__(self, task: Zonal, n: float, order: int):
         self.task, self.n, self.order = task, n, order
         self.fine = fine_variance(task)
-        # this is k(1), with the mean square of a constant that the covariance leaves out
+        # this is k(1), with the constant part of the functions that the covariance leaves out
         self.power = float(task.covariance(np.array(1.0))) + task.left_out_level
         self._pairs: dict[tuple[float, float], tuple[float, float]] = {}
         self._singles: dict[float, float] = {}
@@ -259,33 +271,34 @@ class Moments:
         return G, N, np.array([self.single(w) for w in windows.tolist()])
 
     def bias_and_noise(self, windows: Array, values: Array) -> tuple[float, float]:
-        """Return the bias with its part of fine variance, and the noise for label noise of variance one."""
+        """Return the bias, which includes fine variance, and the noise for label noise of variance one."""
         G, N, g = self.forms(windows)
         excess = float(values.sum()) - 1
         noise = float(values @ N @ values)
         bias = float(values @ G @ values - 2 * excess * (g @ values)) + excess**2 * self.power
-        # fine variance is noise at the tokens, and is missed at the query
+        # fine variance acts as noise at the tokens, and at the query it counts once more
         return bias + self.fine * (1 + noise), noise
 
     def best_values(self, windows: Array, variance: float) -> tuple[Array, float]:
         """Return the best values at these windows, and the risk.
 
-        The unknowns are the values of all heads but the first, each of which is taken from that of the first,
-        and one minus the sum of all values. In these coordinates ``k(1)``, which is much larger than the
-        risk, enters only one entry of the matrix.
+        The risk is a quadratic in the values, whose minimum is one Newton step away from every start. The
+        start is v = (1, 0, ..., 0). The unknowns are the values of all heads but the first, and ``1 - V``.
+        The first value is ``V`` minus the others. In these coordinates ``k(1)``, which is much larger than
+        the risk, enters only one entry of the matrix.
         """
         G, N, g = self.forms(windows)
         A = G + (variance + self.fine) * N
-        # The risk is a quadratic in the unknowns, so that a Newton step from the first head alone, with value
-        # one, leads to the best layer. `slope` is half the gradient in the values there, and `curvature` half
-        # the second derivatives in the unknowns.
+        # `slope` is half the gradient in the values, at the start
         slope = A[0] - g[0]
+        # row h moves value from the first head to head h + 1
         differences = np.eye(windows.size)[1:] - np.eye(windows.size)[0]
+        # `curvature` has half the second derivatives in the unknowns, the last of which is 1 - V
         curvature = np.empty_like(A)
         curvature[:-1, :-1] = differences @ A @ differences.T
         curvature[-1, :-1] = curvature[:-1, -1] = differences @ (g - A[0])
         curvature[-1, -1] = A[0, 0] - 2 * g[0] + self.power
-        # where heads merge the matrix is nearly singular, which least squares bear
+        # the matrix is nearly singular if two heads merge, and least squares can solve such systems
         unknown = -np.linalg.lstsq(
             curvature, np.append(differences @ slope, -slope[0]), rcond=1e-15
         )[0]
@@ -298,22 +311,25 @@ class Moments:
         return values, bias + variance * noise
 
     def pair(self, w_h: float, w_k: float) -> tuple[float, float]:
-        """Return the entries of G and N for heads with two windows, which may be the same."""
+        """Return the entries of G and N for heads with two windows, which may be equal."""
         # G and N are symmetric
         key = (max(w_h, w_k), min(w_h, w_k))
         if key not in self._pairs:
-            self._pairs[key] = self._one(w_h) if w_h == w_k >= 0 else self._two(*key)
+            if w_h == w_k >= 0:
+                self._pairs[key] = self._compute_one(w_h)
+            else:
+                self._pairs[key] = self._compute_two(*key)
         return self._pairs[key]
 
     def single(self, w: float) -> float:
-        """Return the entry of g for one head: its weighted mean of the variogram between token and query.
+        """Return the entry of g for one head, ``E sum_i omega_i(w) gamma_iq``.
 
-        As for N and G, it is ``n int phi^(n-1) E[gamma E e^(-s E)] ds``.
+        Like the entries of N it is an integral, ``n int phi^(n-1) E[gamma E e^(-s E)] ds``.
         """
         if w not in self._singles:
             task, n = self.task, self.n
-            s, weight, log_s_end = _nodes(task.dim, abs(w), n, self.order)
-            theta, p = _angles(task, (w,), (log_s_end,), self.order)
+            s, weight, log_s_end = _make_nodes(task.dim, abs(w), n, self.order)
+            theta, p = _make_angles(task, (w,), (log_s_end,), self.order)
             E = _kernel(w, theta)
             # `lost` is 1 - exp(-s E) and `kept` is exp(-s E), (angles, nodes in s); phi is the mean of `kept`
             lost = -np.expm1(-np.outer(E, s))
@@ -325,23 +341,22 @@ class Moments:
             )
         return self._singles[w]
 
-    def _one(self, w: float) -> tuple[float, float]:
-        """Return the entries of G and N for a single head with w >= 0, from the risk of `icl.risk.exact`."""
-        bias, noise = integrate(self.task, w, np.array([self.n]), self.order, slopes=False)[
-            :, 0
-        ].tolist()
-        # `bias_and_noise` adds this part, which belongs to the whole layer
+    def _compute_one(self, w: float) -> tuple[float, float]:
+        """Return the entries of G and N for a single head with w >= 0: its bias and noise at v = 1."""
+        rows = integrate(self.task, w, np.array([self.n]), self.order, slopes=False)
+        bias, noise = rows[:, 0].tolist()
+        # G is without fine variance, which `bias_and_noise` adds
         return bias - self.fine * (1 + noise), noise
 
-    def _two(self, w_h: float, w_k: float) -> tuple[float, float]:
+    def _compute_two(self, w_h: float, w_k: float) -> tuple[float, float]:
         """Return the entries of G and N for heads with two windows; ValueError for too narrow ones."""
         task, n = self.task, self.n
         # a single token has weight one for every window
         if n == 1:
-            return self._one(0.0)
-        s, s_weight, log_s_end = _nodes(task.dim, abs(w_h), n, self.order)
-        u, u_weight, log_u_end = _nodes(task.dim, abs(w_k), n, self.order)
-        theta, p = _angles(task, (w_h, w_k), (log_s_end, log_u_end), self.order)
+            return self._compute_one(0.0)
+        s, s_weight, log_s_end = _make_nodes(task.dim, abs(w_h), n, self.order)
+        u, u_weight, log_u_end = _make_nodes(task.dim, abs(w_k), n, self.order)
+        theta, p = _make_angles(task, (w_h, w_k), (log_s_end, log_u_end), self.order)
         resolved = max(_find_max_degree(w_h, log_s_end), _find_max_degree(w_k, log_u_end))
         a, rest = spectrum(task, int(min(bandlimit(task), resolved)))
         degrees = np.flatnonzero(a)
@@ -349,27 +364,28 @@ class Moments:
         unit = "multiplications: too narrow for n tokens"
         affordable(work, _MAX_WORK, "windows", (w_h, w_k), unit)
 
-        # The integrals need means of exp(-s E_h - u E_k) times one factor each. The factors are rows over
-        # angles: two with E_h E_k, then some with E_h, and the same with E_k.
+        # Each integral needs the mean, over angles, of exp(-s E_h - u E_k) times a factor. The factors are
+        # the rows below: first E_h E_k and 2 gamma E_h E_k, then the same factors with E_h and with E_k.
         gamma = variogram_of(task, theta)
-        # `missed` is 1 - P_l for each degree with a coefficient
+        # `missed` is 1 - P_l for each degree whose coefficient is not zero
         missed = Polynomials(task.dim, theta).take(a.size + 1)[1 + degrees]
         factors = np.vstack([np.ones_like(theta), gamma, missed])
         E_h, E_k = _kernel(w_h, theta), _kernel(w_k, theta)
         both = np.vstack([E_h * E_k, 2 * gamma * E_h * E_k])
         rows = p * np.vstack([both, factors * E_h, factors * E_k])
-        # 1 - exp(-s E_h) and 1 - exp(-u E_k), (angles, nodes); phi is the mean of (1 - lost_s) (1 - lost_u)
+        # these are 1 - exp(-s E_h) and 1 - exp(-u E_k), (angles, nodes)
         lost_s = -np.expm1(-np.outer(E_h, s))
         lost_u = -np.expm1(-np.outer(E_k, u))
+        # phi is the mean of (1 - lost_s) (1 - lost_u)
         one_minus_phi = (p @ lost_s)[:, None] + p @ lost_u - (lost_s.T * p) @ lost_u
         log_phi = np.log1p(-np.minimum(one_minus_phi, _BELOW_ONE))
-        # these have the axes (nodes in s, nodes in u)
+        # all arrays here have the axes (nodes in s, nodes in u)
         weight = n * s_weight[:, None] * u_weight
         singles = weight * np.exp((n - 1) * log_phi)
         pairs = weight * (n - 1) * np.exp((n - 2) * log_phi)
 
         G = N = neglected = 0.0
-        # nodes in u are taken in blocks that fit into memory
+        # the nodes in u are done block by block, because all together might not fit into memory
         step = max(1, _MAX_BLOCK // (theta.size * s.size))
         for start in range(0, u.size, step):
             some = slice(start, start + step)
@@ -381,7 +397,7 @@ class Moments:
             N += float(at_single @ noise)
             G += float(at_single @ single + at_pair @ pair)
             neglected += float(at_pair @ missing)
-        # the neglected terms must be as small as the error of Gauss rules of this order
+        # the neglected terms must be as small as the error of a Gauss rule of this order
         if neglected > 10 ** (-0.75 * self.order) * G:
             raise ValueError(
                 f"windows={(w_h, w_k)}: too narrow for {task!r}, whose spectrum falls too slowly"
@@ -390,12 +406,17 @@ class Moments:
 
 
 def _sum_over_degrees(a: Array, rest: float, first: Array, second: Array) -> tuple[Array, Array]:
-    """Return ``sum_l a_l A_l B_l`` over all degrees, and a bound on the neglected part.
+    """Return ``sum_l a_l A_l B_l`` over all degrees, and a bound on the part that is neglected.
 
-    ``first`` belongs to head h. It has a row for ``m_h = E[E_h e^(..)]``, one for ``E[E_h gamma e^(..)]``,
-    which is ``sum_l a_l A_l`` over all degrees, and one for each ``A_l`` with a coefficient in ``a``. The
-    same of head k are in ``second``, with B_l and m_k. Later coefficients sum up to ``rest``; there
-    ``m_h - A_l`` and ``m_k - B_l`` are so small that their product is left out.
+    The rows of ``first`` belong to head h:
+
+    - ``m_h = E[E_h e^(..)]``,
+    - ``E[E_h gamma e^(..)]``, which is ``sum_l a_l A_l`` over all degrees,
+    - ``A_l`` for each coefficient a_l in ``a``.
+
+    The rows of ``second`` are those of head k, with m_k and B_l. The *later* degrees are those without a row.
+    Their coefficients have the sum ``rest``. There the product of ``m_h - A_l`` and ``m_k - B_l`` is
+    neglected.
     """
     A, B = first[2:], second[2:]
     total = a @ (A * B)
@@ -403,9 +424,9 @@ def _sum_over_degrees(a: Array, rest: float, first: Array, second: Array) -> tup
         return total, np.zeros_like(total)
     # these are sum_l a_l A_l and sum_l a_l B_l over the later degrees
     later_A, later_B = first[1] - a @ A, second[1] - a @ B
-    # without the product of both differences, A_l B_l is m_h B_l + m_k A_l - m_h m_k
+    # if the product of both differences is zero, A_l B_l is m_h B_l + m_k A_l - m_h m_k
     total += first[0] * later_B + second[0] * later_A - first[0] * second[0] * rest
-    # the differences fall with the degree, so that the last degrees in `a` bound what later ones neglect
+    # both differences fall with the degree, so that those of the last four rows bound all later ones
     last = np.abs((A[-4:] - first[0]) * (B[-4:] - second[0])).max(axis=0)
     return total, rest * last
 
@@ -416,33 +437,34 @@ def _kernel(w: float, theta: Array) -> Array:
     return np.exp(-2 * abs(w) * half**2)
 
 
-def _nodes(dim: int, w: float, n: float, order: int) -> tuple[Array, Array, float]:
+def _make_nodes(dim: int, w: float, n: float, order: int) -> tuple[Array, Array, float]:
     """Return nodes and weights in s for a head with window w >= 0, and log s where the integral ends.
 
-    The first panel begins at s = 0 and has its nodes in s, because all means over a token are entire there;
-    the others have their nodes in log s. Beyond the end ``phi^(n-2)`` has vanished, or the factor exp(-s E)
-    of even the farthest token (for n <= 2 only this). The log s that is returned is at least 0, since
-    `_find_max_degree` takes its root. A head with -w has the same nodes, because -t has the law of t.
+    The first panel begins at s = 0 and has its nodes in s, because means over a token are entire functions of
+    s. All other panels have their nodes in log s. At the end ``phi^(n-2)`` has vanished, or exp(-s E) has
+    vanished even for the farthest token. For n <= 2 only the second holds. The log s that is returned is at
+    least 0, since `_find_max_degree` takes its root. A head with the window -w has the same nodes, because -t
+    and t have the same law.
     """
     log_mean = log_mean_weight(dim, w)
-    # `high` is log s at the end; here even the farthest token, with E = exp(-2 w), has an s E of exp(5)
+    # `high` is log s at the end. For this one, s E is exp(5) for the farthest token, which has E = exp(-2 w).
     high = 2 * w + 5.0
     if n > 2:
-        # The integrand has vanished where -log phi is as large as this. That is reached where all tokens but
-        # a share of exp(-needed) have an s E above needed + 4 ...
+        # The integrand has vanished where -log phi exceeds `needed`. This is so if s E exceeds needed + 4 for
+        # all tokens except a share of exp(-needed).
         needed = _CUT / (n - 2)
         high = min(high, w * invert_cap_mass(dim, -math.expm1(-needed)) + math.log(needed + 4))
-        # ... or earlier, where phi <= 1 - 0.63 s (mean of E) implies it. This bound holds for log s <= 0,
-        # because 1 - exp(-x) >= 0.63 x holds for x <= 1, and x is s E with E <= 1.
+        # It is also so if 0.63 s E[E_h] exceeds `needed`, because phi <= 1 - 0.63 s E[E_h] for log s <= 0.
+        # (For x = s E_h <= 1 the inequality 1 - exp(-x) >= 0.63 x holds.)
         linear = math.log(needed / 0.63) - log_mean
         if linear <= 0:
             high = min(high, linear)
-    # weights are about exp(log s), and the product of those of two heads must not overflow
+    # weights are about s, and the product of the weights of two heads must not overflow
     if high > 300:
         raise ValueError(
             f"windows={w:g}: too narrow for n={n:g}, hardly a token lies in such a window"
         )
-    # phi^n is at least exp(-8) and s at most one up to here, so that one panel in s is enough
+    # up to this log s one panel in s is enough, because phi^n is at least exp(-8) and s is at most one
     first_end = min(0.0, math.log(8 / n) - log_mean, high)
     edges = np.linspace(first_end, high, 1 + math.ceil((high - first_end) / _PANEL))
     log_s, weight = gauss_panels(edges, order)
@@ -454,36 +476,44 @@ def _nodes(dim: int, w: float, n: float, order: int) -> tuple[Array, Array, floa
 def _find_max_degree(w: float, log_end: float) -> float:
     """Return the highest degree l that a window resolves, for an integral that ends at ``s = exp(log_end)``.
 
-    For small s, ``exp(-s E)`` varies like E, about ``exp(-|w| theta^2 / 2)``: the mean of P_l has fallen to
-    exp(-18) at ``l = 6 sqrt(|w|)``. At the end it turns from 0 to 1 within an angle of about
-    ``(2 |w| log_end)^(-1/2)``; twice its inverse, about ``3 sqrt(|w| log_end)``, is added, and 20 degrees for
-    the widest windows. What higher degrees change is bounded in `_sum_over_degrees`, and `Moments` refuses
-    windows where it matters.
+    The result is the sum of three terms.
+
+    - For small s, ``exp(-s E)`` varies like E, about ``exp(-|w| theta^2 / 2)``. There the mean of P_l has
+      fallen to exp(-18) at ``l = 6 sqrt(|w|)``.
+    - For the last s, ``exp(-s E)`` turns from 0 to 1 within an angle of about ``(2 |w| log_end)^(-1/2)``.
+      Twice the inverse of this angle is about ``3 sqrt(|w| log_end)``.
+    - 20 degrees are enough for the widest windows.
+
+    `_sum_over_degrees` bounds what higher degrees would change, and `Moments` refuses windows where this
+    matters.
     """
     return math.sqrt(abs(w)) * (6 + 3 * math.sqrt(log_end)) + 20
 
 
-def _angles(
+def _make_angles(
     task: Zonal, windows: Sequence[float], log_ends: Sequence[float], order: int
 ) -> tuple[Array, Array]:
-    """Return angles between token and query, and their probabilities, on which all heads are resolved.
+    """Return angles between token and query, with probabilities, for integrals over the angle.
 
-    A head needs short panels where ``exp(-s E)`` turns from 0 to 1, that is up to ``-log E = log s``, and
-    wider ones in the tail beyond. The panels must also be short enough for the polynomials P_l that the head
-    resolves. Each head has a window and the log s at which its integral ends.
+    The angles are the nodes of Gauss rules on panels. A head needs short panels up to the angle with
+    ``-log E = log s``, where ``exp(-s E)`` turns from 0 to 1. In the tail beyond, panels may be wider. Panels
+    must also be short enough for the polynomials P_l that the head resolves. The argument ``log_ends`` has,
+    for each of the ``windows``, the log s at which the integral of the head ends.
     """
     theta = _FROM_POLE_TO_POLE
-    # `need` is the number of panels per radian at each angle; the density of the angle needs this many
+    # `need` is the number of panels per radian at each angle. It begins with what the density of the angle
+    # needs, and each head adds to it.
     need = np.full(theta.size, (1 + math.sqrt(task.dim)) / 2)
     for w, log_end in zip(windows, log_ends, strict=True):
         half = np.sin(theta / 2) if w >= 0 else np.cos(theta / 2)
-        # E is exp(-tau) with tau = 2 |w| half^2, and s E is below exp(-4) where this is positive: the tail.
-        # tau moves by |w| sin theta per radian, and a panel may be _PANEL wide in tau, or wider in the tail.
+        # E is exp(-tau) with tau = 2 |w| half^2. `past` is positive in the tail, where s E is below exp(-4).
         past = np.maximum(2 * abs(w) * half**2 - log_end - 4, 0.0)
+        # tau changes by |w| sin theta per radian, and a panel may have the width _PANEL in tau, more in the
+        # tail
         need += abs(w) * np.sin(theta) / np.minimum(_PANEL + 0.3 * past, 16.0)
-        # a panel resolves P_l over an angle of 13 / l, and may be wider in the tail, which has little weight
+        # a panel of the width 13 / l resolves P_l, and in the tail, which has little weight, it may be wider
         need += min(bandlimit(task), _find_max_degree(w, log_end)) / 13 / (1 + past / 10)
-    # so many panels are needed from the first angle to each of the others
+    # `panels` is the integral of `need`: how many panels lie between the first angle and each angle
     panels = np.concatenate([[0.0], np.cumsum((need[1:] + need[:-1]) / 2 * np.diff(theta))])
     edges = np.interp(np.linspace(0, panels[-1], 1 + math.ceil(panels[-1])), panels, theta)
     return angle_probabilities(task.dim, edges, order)

@@ -1,17 +1,19 @@
-r"""The best predictor that is linear in the labels, between two closed forms at every context length.
+r"""Bounds from below and above on the best predictor that is linear in the labels.
 
-Given the tokens, kriging is the best predictor that is linear in the labels, and the best of all predictors
-for Gaussian functions and noise. Its risk, averaged over tokens and query, depends on the class through the
-coefficients ``a_l`` of its covariance k alone, whose sum is ``k(1)``. With n tokens, label noise of variance
-sigma^2 and ``N_l`` harmonics of degree l, ::
+Given the tokens, *kriging* is the best predictor that is linear in the labels. For Gaussian functions and
+noise it is the best of all predictors. Its risk is a mean over tokens and query. It depends on the class only
+through the coefficients ``a_l`` of the covariance k, whose sum is ``k(1)``. Let ``N_l`` be the number of
+harmonics of degree l. With n tokens and label noise of variance sigma^2, ::
 
     S_tau(n) = sum_l a_l / (1 + n a_l / (N_l tau)),
-    S_{sigma^2}(n) <= risk <= S_{sigma^2 + R}(n - m)    for every m < n and every R >= the risk with m tokens.
+    S_{sigma^2}(n) <= risk <= S_{sigma^2 + R}(n - m).
 
-The lower bound tells the predictor all harmonics but one (Opper and Vivarelli 1999). The upper bound smooths
-what is left of the labels after kriging with m tokens; with m = 0 and ``R = k(1)`` it is at most
-``(1 + k(1) / sigma^2) S_{sigma^2}(n + 1)``. That bounds kriging for every class of bounded variance and every
-exchangeable law of tokens, so that both bounds have the same rate.
+The upper bound holds for every m < n and every R that is at least the risk with m tokens.
+
+The lower bound considers one harmonic at a time, and tells the predictor all other harmonics (Opper and
+Vivarelli 1999). The upper bound considers a predictor in two steps: it uses m tokens for kriging, and then
+smooths the residuals of the other n - m labels. For m = 0 and ``R = k(1)`` the upper bound is at most
+``(1 + k(1) / sigma^2) S_{sigma^2}(n + 1)``. So both bounds fall at the same rate in n.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from icl.tasks.base import CONTEXT_RANGE, POSITIVE_NOISE_RANGE, Array, fine_vari
 from icl.tasks.gegenbauer import multiplicity
 
 _MAX_DEGREE = 2**16
-# the upper bound is found at this many context lengths, each from the shorter ones
+# the upper bound is computed at about this many context lengths in turn, from 1 to n
 _STEPS = 60
 
 
@@ -38,7 +40,7 @@ class KrigingBounds:
 
     Attributes:
         lower: A lower bound on the risk of every predictor that is linear in the labels.
-        upper: An upper bound on the risk of the best one.
+        upper: An upper bound on the risk of the best such predictor.
     """
 
     lower: Array
@@ -49,7 +51,8 @@ def kriging_bounds(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> KrigingBo
     """Enclose the least risk that a predictor linear in the labels can have.
 
     Args:
-        task: A rotation-invariant class; its constant, the mean of its functions, is predicted too.
+        task: A rotation-invariant class. The mean of a function over the sphere is unknown, too, and counts
+            in the risk as degree 0.
         n: Context length, >= 1.
         noise_std: Standard deviation of the label noise, > 0; it and ``n`` broadcast.
 
@@ -68,54 +71,58 @@ def kriging_bounds(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> KrigingBo
         noise_std=reals(noise_std, "noise_std", *POSITIVE_NOISE_RANGE),
     )
     settings = zip(n.ravel().tolist(), (noise_std**2).ravel().tolist(), strict=True)
-    pairs = [_bounds(task, *one) for one in settings]
+    pairs = [_compute_bounds(task, length, variance) for length, variance in settings]
     lower, upper = np.array(pairs).T.reshape(2, *n.shape)
     return KrigingBounds(lower[()], upper[()])
 
 
-def _bounds(task: Zonal, n: float, variance: float) -> tuple[float, float]:
-    """Return both bounds for n tokens and label noise of this variance.
-
-    Fine variance is noise at the tokens, and cannot be predicted at the query.
-    """
+def _compute_bounds(task: Zonal, n: float, variance: float) -> tuple[float, float]:
+    """Return the lower and the upper bound for n tokens and label noise of this variance."""
     fine = fine_variance(task)
+    # fine variance acts as noise at the tokens; at the query it is added to both bounds at the end
     variance += fine
+    # coefficients are computed up to the degree `last`, and `rest` is the sum of the later coefficients
     last = 64
     while True:
         a, rest = spectrum(task, last)
-        # The lower bound divides the power of a degree by 1 + n a_l / (N_l tau). This is at most 1 +
-        # `reduced` for later degrees: each has at most the power `rest`, and at least as many harmonics as
-        # the last one. The upper bound takes all of `rest`, and the loop ends once that is hardly more. At
-        # the largest degree they are farther apart, and still bounds.
+        # For later degrees n a_l / (N_l tau) is at most this number, because a_l is at most `rest`, and N_l
+        # is at least that of the degree `last`.
         reduced = n * rest / float(multiplicity(task.dim, last)[-1]) / variance
+        # The lower bound counts rest / (1 + reduced) for the later degrees, and the upper bound counts
+        # `rest`. The loop ends where these are nearly equal. At _MAX_DEGREE they may differ, and are still
+        # bounds.
         if reduced * rest <= 1e-12 * float(a.sum()) or last >= _MAX_DEGREE:
             break
         last *= 4
-    # the spectrum begins at degree 1, and degree 0 has what the other degrees leave of k(1)
+    # `spectrum` begins at degree 1, and a_0 is k(1) minus the sum of all other coefficients
     whole = float(task.covariance(np.array(1.0))) + task.left_out_level
     constant = max(0.0, whole - float(a.sum()) - rest)
     a = np.append(constant, a)
     per_harmonic = a / multiplicity(task.dim, last)
 
-    def unknown(noise: float, tokens: float) -> Array:
-        """Return the terms of S_tau(tokens) for tau = ``noise``: what is unknown of each degree."""
-        # where the divisor is infinite nothing is unknown
+    def compute_terms(tau: float, tokens: float) -> Array:
+        """Return the terms of S_tau(tokens), one for each degree up to ``last``."""
+        # if the divisor overflows, the term is zero
         with np.errstate(over="ignore"):
-            return np.asarray(a / (1 + tokens * per_harmonic / noise))
+            return np.asarray(a / (1 + tokens * per_harmonic / tau))
 
-    def bound(noise: float, tokens: float) -> float:
-        """Return an upper bound on S_tau(tokens) for tau = ``noise``; of later degrees all may be unknown."""
-        return float(unknown(noise, tokens).sum()) + rest
+    def bound_from_above(tau: float, tokens: float) -> float:
+        """Return an upper bound on S_tau(tokens), in which later degrees count in full."""
+        return float(compute_terms(tau, tokens).sum()) + rest
 
-    # a tiny constant may be an error of fitted coefficients, which would lift the lower bound: it is left out
-    certain = slice(0 if constant > 1e-9 * whole else 1, None)
-    lower = float(unknown(variance, n)[certain].sum()) + rest / (1 + reduced)
+    # A tiny a_0 may be an error of fitted coefficients. It would raise the lower bound, so that it is left
+    # out.
+    first = 0 if constant > 1e-9 * whole else 1
+    lower = float(compute_terms(variance, n)[first:].sum()) + rest / (1 + reduced)
     grid = np.unique(np.floor(np.geomspace(1, n, _STEPS)))
     # without tokens the risk is k(1)
     lengths, uppers = np.array([0.0]), np.array([float(a.sum()) + rest])
-    # The bound for these tokens is the best one over all shorter contexts, with m tokens and a risk of at
-    # most R. More tokens never have a larger risk.
+    # The bound for so many tokens is the least one over all m in `lengths`, with the bound R for m tokens. It
+    # is at most the bound before, because more tokens never have a larger risk.
     for tokens in grid:
-        found = min(bound(variance + R, tokens - m) for m, R in zip(lengths, uppers, strict=True))
-        lengths, uppers = (np.append(lengths, tokens), np.append(uppers, min(found, uppers[-1])))
+        found = min(
+            bound_from_above(variance + R, tokens - m) for m, R in zip(lengths, uppers, strict=True)
+        )
+        lengths = np.append(lengths, tokens)
+        uppers = np.append(uppers, min(found, uppers[-1]))
     return lower + fine, float(uppers[-1]) + fine

@@ -1,8 +1,8 @@
 """The price of a rule that carries a window from one context length to a longer one.
 
-A layer with fixed weights has one window for contexts of every length. A rule multiplies its scores, and so
-its window parameter w, by a factor that depends on the context length. Systems ship such rules for language
-models, and `length_price` says what a rule costs in the setting of `icl.risk.exact`.
+A layer with fixed weights has one window for contexts of every length. A *rule* multiplies the scores, and so
+the window parameter w, by a factor that depends on the context length. Language models use such rules, and
+`length_price` says what a rule costs in the setting of `icl.risk.exact`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from icl.risk.exact import optimal_window, population_risk
 from icl.tasks import Zonal
 from icl.tasks.base import MAX_MAGNITUDE, Array
 
-#: The factor of each rule on w, from n0 to N examples in d dimensions; numbers or arrays.
+#: For each rule, the factor on w for N examples in d dimensions, if w was made for n0 examples.
 RULES: Mapping[str, Callable[[Any, Any, Any], Any]] = {
     "kept": lambda n0, N, d: 1.0,
     "log n": lambda n0, N, d: np.log(N) / np.log(n0),
@@ -38,29 +38,28 @@ def length_price(
 ) -> Array:
     r"""Compute the price at ``N`` examples of the best window for ``n0`` examples, carried there by a rule.
 
-    The price is the exact risk with the carried window over the least risk at ``N``, a number without a unit,
-    at least 1. A rule is a name,
+    The *price* is the exact risk at ``N`` examples with the carried window over the least risk at ``N``
+    examples. It is at least 1. A rule is a factor on w, or the name of a rule:
 
     - "kept", the factor 1;
     - "log n", the factor :math:`\log N/\log n_0` of Qwen's ``use_logn_attn`` and of LongRoPE;
     - "(log n)^2", its square;
     - "YaRN", the factor :math:`(1+0.1\ln(N/n_0))^2` of YaRN (arXiv:2309.00071), DeepSeek and gpt-oss;
     - "Llama 4", the factor :math:`1+0.1\ln(1+\lfloor N/n_0\rfloor)`, which is not 1 at ``N = n0``;
-    - "power", the factor :math:`(N/n_0)^{2/(d+2)}` of the law of the window for functions with a kink,
-
-    or the factor itself.
+    - "power", the factor :math:`(N/n_0)^{2/(d+2)}` of the law of the window for functions with a kink.
 
     Args:
         task: A rotation-invariant class from `icl.tasks`.
-        n0: The context length for which the window is the best one, at least 2, because rules divide by its
-            logarithm.
+        n0: The context length for which the window is the best one, at least 2, because rules divide by
+            ``log n0``.
         N: The context length at which the window is used, at least ``n0``.
         noise_std: Standard deviation sigma of the label noise, at least 0.
         rule: A name, or the factor on w, at least 0; it, ``n0``, ``N`` and ``noise_std`` broadcast.
 
     Returns:
-        The prices. The relative errors of both risks are below 1e-7. The window at ``n0`` adds its own,
-        at most 1e-4 and mostly below 1e-6, times the slope of log risk in log w.
+        The prices. The relative error of each of the two risks is below 1e-7. The window for ``n0`` has a
+        relative error, too, at most 1e-4 and mostly below 1e-6. It changes the price by this error times the
+        slope of log risk in log w.
 
     Raises:
         ValueError: If an argument is out of range, or for what `optimal_window` and `population_risk` refuse.
@@ -83,8 +82,8 @@ def length_price(
     else:
         factor = reals(rule, "rule", 0, MAX_MAGNITUDE)
     least = optimal_window(task, N, noise_std).risk
+    # this raises if the carried window is too narrow, or if shapes do not broadcast
     try:
         return np.asarray(population_risk(task, w * factor, N, noise_std).total / least)[()]
-    # the window that the rule leads to is too narrow, or shapes do not broadcast
     except ValueError as error:
         raise ValueError(f"rule={np.max(factor):g}: {error}") from None

@@ -1,17 +1,18 @@
 r"""The exact risk when only a subspace matters (ITA slides, Theorem 4).
 
-The columns of B are an orthonormal basis of the subspace, of dimension k, and those of B_perp one of its
-complement.
+The subspace has the dimension k. The columns of B are an orthonormal basis of the subspace, and the columns
+of B_perp are an orthonormal basis of its complement.
 
-- Covariates are ``x = B u + B_perp v`` with independent ``u ~ U(S^{k-1})`` and ``v ~ U(S^{d-k-1})``. Those of
-  the query are u_q and v_q.
+- Covariates are ``x = B u + B_perp v`` with independent ``u ~ U(S^{k-1})`` and ``v ~ U(S^{d-k-1})``. The
+  query has u_q and v_q.
 - Functions are ``f(x) = a' B' x`` with ``a ~ U(S^{k-1})`` (class ``F_B^lin``).
 - The matrix is ``M = c B B' + e B_perp B_perp'``, so that the score of a token is ``c u.u_q + e v.v_q``.
 
-Tokens are again independent given the query, and the derivation of `icl.risk.exact` holds with ``tau = c (1 -
-u.u_q) + |e| (1 - v.v_q)``: the sign of e does not matter, because v and -v have the same law. The variogram
-``(1 - u.u_q) / k`` is linear, so the pair term is a single square. No matrix, symmetric or not, has a smaller
-risk than the best of these (proved in the chapter ``notebooks/theorem4_low_rank``).
+The derivation of `icl.risk.exact` holds with ``tau = c (1 - u.u_q) + |e| (1 - v.v_q)`` in the place of
+``w (1 - x.x_q)``. The sign of e does not matter, because v and -v have the same law. The variogram of the
+class is ``(1 - u.u_q) / k``, which is linear in u. So the sum over degrees has one term only, and a_1 is
+``1 / k``. The chapter ``notebooks/theorem4_low_rank`` proves that no matrix, symmetric or not, has a smaller
+risk than the best of these matrices.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from icl.tasks.base import CONTEXT_RANGE, MAX_DIM, NOISE_RANGE, Array
 
 # terms below exp(-_CUT) of the leading one are dropped
 _CUT = 42.0
-# low_rank_risk raises if it needs more exponentials or angles than this, which take seconds
+# low_rank_risk raises if it needs more exponentials than this, or more angles, which take seconds
 _MAX_WORK, _MAX_NODES = 1e8, 5000
-# low_rank_risk raises where two rules differ by more than this
+# low_rank_risk raises where a fine and a coarse rule differ by more than this share
 _TOLERANCE = 1e-7
 
 
@@ -40,35 +41,41 @@ def low_rank_risk(
 ) -> Risk:
     """Compute the exact risk of ``M = c B B' + e B_perp B_perp'`` on the linear low-rank class.
 
-    The covariates have dimension ``dim`` and the subspace has dimension ``rank``, 1 <= rank < dim. c is at
-    least 0, and the sign of e does not matter; cost grows with ``c e``. ``n`` and ``noise_std`` broadcast,
-    and several cost little more than one.
+    Args:
+        dim: Dimension d of the covariates.
+        rank: Dimension k of the subspace, 1 <= rank < dim.
+        c: Factor inside the subspace, at least 0.
+        e: Factor outside of it. Its sign does not matter. Time grows with ``c e``.
+        n: Context length; several lengths take little longer than one.
+        noise_std: Standard deviation sigma of the label noise, which broadcasts with ``n``.
 
     Raises:
-        ValueError: Also if c or e exceeds about 1,000, if they are too large together, or if two rules differ
-            by more than 1e-7.
+        ValueError: If an argument is out of range, if c or e exceeds about 1,000, if both together are too
+            large, or if two quadrature rules differ by more than a share of 1e-7.
     """
     dim, rank = integer(dim, "dim", 2, MAX_DIM), integer(rank, "rank", 1)
     if rank >= dim:
         raise ValueError(f"rank={rank}: must be below dim={dim}")
-    c, e, lengths = (real(c, "c", 0), abs(real(e, "e")), reals(n, "n", *CONTEXT_RANGE, whole=True))
+    c = real(c, "c", 0)
+    e = abs(real(e, "e"))
+    lengths = reals(n, "n", *CONTEXT_RANGE, whole=True)
     variance = reals(noise_std, "noise_std", *NOISE_RANGE) ** 2
-    # this raises for shapes that do not fit
+    # this raises ValueError for shapes that do not broadcast
     broadcast(n=lengths, noise_std=variance)
-    nodes = [_count(rank, c), _count(dim - rank, e)]
+    nodes = [_count_angles(rank, c), _count_angles(dim - rank, e)]
+    # these are steps of the trapezoid rule in u = log s
     step, coarse_step = 0.25, 0.375
-    # The steps are those of the trapezoid rule in u, and the work is a number of exponentials. The range of
-    # tau is 2 (c + e). `_integrate` takes the points u to u + 8 at once, and needs the tau from u - 6 to u +
-    # 8 + _CUT for them: a part `seen` of the range. As u runs over about the same range, each pair of angles
-    # is needed at about seen / step points.
+    # `_integrate` computes exp(-z) at a point u for all pairs of angles with tau from about u - 6 to u + 8 +
+    # _CUT, and tau is at most 2 (c + e). So each pair is used at about seen / step points u, and `work` is
+    # the number of exponentials.
     seen = min(2 * (c + e) + 1, _CUT + 14)
     work = nodes[0] * nodes[1] * seen / step
-    # S^0 needs two angles for every c, so that the work may be small, but u runs over 2 (c + e)
+    # S^0 needs two angles for every c. Then `work` is small for a large c, but u runs over 2 (c + e).
     if max(nodes) > _MAX_NODES or work > _MAX_WORK or c + e > _MAX_NODES:
         raise ValueError(f"c={c:g}, e={e:g}: too large, alone or together")
     if lengths.size == 0:
         raise ValueError(f"n has shape {lengths.shape}: must not be empty")
-    # the coarser rule; one angle, and the two points of S^0, are exact
+    # the coarse rule has fewer angles, unless one or two angles are exact
     fewer = [count if count <= 2 else 3 * count // 4 for count in nodes]
     fine = _integrate(dim, rank, c, e, lengths.ravel(), nodes, step)
     coarse = _integrate(dim, rank, c, e, lengths.ravel(), fewer, coarse_step)
@@ -83,65 +90,60 @@ def low_rank_risk(
     return Risk(bias[()], variance * noise, error[()])
 
 
-def _count(dim: int, w: float) -> int:
-    """Return how many angles on S^{dim-1} are enough for the kernel ``exp(w cos)``.
-
-    For w = 0 the cosine enters at most linearly, and one angle is enough; S^0 is two points. Where more than
-    `_MAX_NODES` are needed, the caller raises.
-    """
+def _count_angles(dim: int, w: float) -> int:
+    """Return how many angles on S^{dim-1} are enough for the kernel ``exp(w cos)``."""
+    # without a kernel the integrands are at most linear in the cosine, and the mean of the cosine is enough
     if w == 0:
         return 1
-    # without the minimum a huge w would give infinity, which is not an integer
+    # S^0 has two points. The minimum is needed because a huge w would give infinity, which is not an integer.
     return 2 if dim == 1 else 24 + math.ceil(min(4 * w, _MAX_WORK))
 
 
 def _integrate(
     dim: int, rank: int, c: float, e: float, n: Array, nodes: list[int], step: float
 ) -> Array:
-    """Return bias and noise / sigma^2 for these numbers of angles inside and outside the subspace.
+    """Return bias and noise / sigma^2, shape (2, lengths).
 
-    Shape (2, lengths): all lengths share the points of the trapezoid rule in u = log s. A *token* is a pair
-    of nodes, one inside and one outside, with its tau and its probability p. As in `icl.risk.exact`,
-    z is exp(u - tau), and phi is the mean of exp(-z) over tokens.
+    ``nodes`` are the numbers of angles inside and outside the subspace. ``step`` is the step of the trapezoid
+    rule in u = log s, whose points serve all lengths. A *token* is a pair of angles, one inside and one
+    outside, with its tau and its probability p. As in `icl.risk.exact`, z is exp(u - tau), and phi is the
+    mean of exp(-z) over tokens.
     """
-    # With the vectors u and v of the module's docstring, `inside` is 1 - u.u_q, `outside` is 1 - v.v_q, and
-    # `gap` is 1 - u.u_q of every pair of nodes. Below, u is log s.
-    inside, p_inside = _angles(rank, nodes[0])
-    outside, p_outside = _angles(dim - rank, nodes[1])
+    # `inside` is 1 - u.u_q and `outside` is 1 - v.v_q, with the vectors u and v of the module's docstring
+    inside, p_inside = _make_angles(rank, nodes[0])
+    outside, p_outside = _make_angles(dim - rank, nodes[1])
+    # `gap` is 1 - u.u_q of each token
     gap = np.repeat(inside, outside.size)
     tau = c * gap + e * np.tile(outside, inside.size)
     p = np.outer(p_inside, p_outside).ravel()
 
-    # The rule begins here. Integrands rise like n exp(2u) E[exp(-2 tau)], and their integral, the sum of the
-    # squared weights, is about E[exp(-2 tau)] / (n E[exp(-tau)]^2), and at most one. Up to this u the
-    # integrand is below exp(-_CUT) times either.
+    # The trapezoid rule begins at this u. For small u the integrand is about n exp(2u) E[exp(-2 tau)]. Its
+    # integral is about E[exp(-2 tau)] / (n E[exp(-tau)]^2), or one if that is smaller. At the first u the
+    # integrand is exp(-_CUT) times the smaller of these two numbers.
     log_max_n = math.log(n.max())
-    u = (
-        min(
-            -log_max_n - math.log(p @ np.exp(-tau)),
-            -0.5 * (log_max_n + math.log(p @ np.exp(-2 * tau))),
-        )
-        - _CUT / 2
-    )
-    # from here on tokens are sorted by tau; `below` is the probability of those before each
+    by_mean = -log_max_n - math.log(p @ np.exp(-tau))
+    by_one = -0.5 * (log_max_n + math.log(p @ np.exp(-2 * tau)))
+    u = min(by_mean, by_one) - _CUT / 2
+    # from here on tokens are sorted by tau; `below[k]` is the probability of the tokens before token k
     order = np.argsort(tau)
     gap, tau, p = gap[order], tau[order], p[order]
     below = np.concatenate([[0.0], np.cumsum(p)])
-    # a gap may be zero
+    # the logarithm of a gap of zero is -infinity, which is right here
     with np.errstate(divide="ignore"):
         logs = np.log([p, p * gap])
-    # Logarithms of E exp(-k tau) and E gap exp(-k tau) over the tokens from each one on, to the farthest. The
-    # axes are k = 1, 2, without and with the gap, and the first token.
+    # These are the logarithms of E exp(-k tau) and E gap exp(-k tau), over the tokens from `first` to the
+    # last. The axes are k = 1, 2; without and with the gap; and `first`.
     log_tail = np.pad(
         [logs - tau, logs - 2 * tau], [(0, 0), (0, 0), (0, 1)], constant_values=-np.inf
     )
     log_tail = np.logaddexp.accumulate(log_tail[..., ::-1], axis=-1)[..., ::-1]
-    # as many points are evaluated at once as fit into the cache
+    # each round of the loop does as many points as fit into the cache
     steps = step * np.arange(min(32, max(1, 2**16 // tau.size)))
     total = np.zeros((2, n.size))
     # where u exceeds the largest tau by 5, exp(-z) is at most exp(-148)
     while u < 2 * (c + e) + 5:
-        # to machine precision, exp(-z) is zero for tokens before `begin`, and 1 - z for those from `end` on
+        # To machine precision, exp(-z) is zero for tokens before `begin`, and 1 - z for tokens from `end` on.
+        # The tokens between are *seen*: their exponentials are computed.
         begin, end = np.searchsorted(tau, [u - 6, u + steps[-1] + _CUT])
         p_seen, p_gap = p[begin:end], p[begin:end] * gap[begin:end]
         # z is (points, tokens), with the points u + steps; `missed` is 1 - exp(-z)
@@ -155,7 +157,7 @@ def _integrate(
             np.exp(k * (u + steps[:, None]) + log_tail[k - 1, :, end]) for k in (1, 2)
         )
         one_minus_phi = below[begin] + missed @ p_seen + linear[:, 0]
-        # rounding may lift 1 - phi to one
+        # without the minimum rounding could make phi zero, and log phi infinite
         log_phi = np.log1p(-np.minimum(one_minus_phi, 1 - 1e-16))[:, None]
         # n phi^(n-1) and n (n-1) phi^(n-2), (points, lengths), of the integrals in `icl.risk.exact`
         single = n * np.exp((n - 1) * log_phi)
@@ -164,22 +166,21 @@ def _integrate(
             2 * (twice @ p_gap + square[:, 1]) @ single + (once @ p_gap + linear[:, 1]) ** 2 @ pair
         )
         total[1] += (twice @ p_seen + square[:, 0]) @ single
-        # phi falls in u, and phi^(n-1) has vanished at the last point
+        # phi falls in u. If phi^(n-1) is negligible at the last point, all later integrands are, too.
         if np.all((n - 1) * log_phi[-1] < -_CUT):
             break
         u += step * steps.size
-    # the variogram, and the coefficient a_1 of a pair, have the factor 1 / k
+    # both terms of the bias have the factor 1 / k, of the variogram and of a_1
     return step * total / [[rank], [1]]
 
 
 @lru_cache(maxsize=256)
-def _angles(dim: int, nodes: int) -> tuple[Array, Array]:
-    """Return Gauss nodes ``1 - cos`` of the angle on S^{dim-1} and their probabilities.
+def _make_angles(dim: int, nodes: int) -> tuple[Array, Array]:
+    """Return ``1 - cos`` at the nodes of a Gauss rule for the angle on S^{dim-1}, and their probabilities.
 
-    S^0 is two points, whatever the number of nodes above one.
+    S^0 has two points, for every number of nodes above one.
     """
-    # `_count` asks for one node where the cosine enters at most linearly, so that its mean, zero, is enough,
-    # on S^0 too
+    # a single node is at the mean of the cosine, zero, see `_count_angles`
     if nodes == 1:
         return np.ones(1), np.ones(1)
     if dim == 1:

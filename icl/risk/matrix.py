@@ -2,19 +2,19 @@ r"""The exact risk of any key-query matrix, and its gradient.
 
 The setting is that of `icl.risk.exact`: tokens x_i and query x_q uniform on the sphere, weights omega_i, and
 functions f with the covariance ``k(cos t) = sum_l a_l P_l(cos t)``. Given the query, softmax attention with
-the matrix M has the weights ``omega_i ~ exp(x_i . z)``, ``z = M x_q``. By rotation invariance its risk
-depends on two numbers, ``kappa = |z|`` and ``c = x_q . z / kappa``::
+the matrix M has the weights ``omega_i ~ exp(x_i . z)``, where ``z = M x_q``. By rotation invariance the risk
+given the query depends on two numbers only, ``kappa = |z|`` and ``c = x_q . z / kappa``::
 
     rho(kappa, c) = L(kappa) + 2 sum_l a_l m_l(kappa) (1 - P_l(c)),
     m_l(kappa) = E sum_i omega_i P_l(x_i . z / kappa),
 
-where L(kappa) is the risk of kappa I. In the mean over f, ``sum_ij omega_i omega_j k(x_i . x_j) -
-2 sum_i omega_i k(x_i . x_q) + k(1)``, only the middle term depends on the query, and by the addition theorem
-``P_l(x_i . x_q)`` averages to ``P_l(x_i . z / kappa) P_l(c)`` over the rotations about z.
+where L(kappa) is the risk of kappa I. Proof: the mean of the squared error over f is
+``sum_ij omega_i omega_j k(x_i . x_j) - 2 sum_i omega_i k(x_i . x_q) + k(1)``. For given z, only the middle
+term depends on the query. By the addition theorem the mean of ``P_l(x_i . x_q)`` over rotations about z is
+``P_l(x_i . z / kappa) P_l(c)``.
 
-The risk of M is the mean of rho over the query, which `icl.risk.numerics.matrix_means` computes. It refuses
-matrices without structure in more than five dimensions; `icl.pretrain.metrics.evaluation_error` estimates
-their risk from contexts that it samples.
+The risk of M is the mean of rho over the query, which `icl.risk.numerics.matrix_means` computes. In more than
+five dimensions it refuses most matrices, as `matrix_risk` says.
 """
 
 from __future__ import annotations
@@ -30,21 +30,22 @@ from icl.tasks import Zonal, check_task
 from icl.tasks.base import CONTEXT_RANGE, MAX_MAGNITUDE, NOISE_RANGE, Array
 from icl.tasks.own import require_arrays
 
-# a rule is not doubled again once doubling changes less than this share of the risk
+# the number of nodes is doubled until this changes less than this share of the risk
 _MAX_CHANGE = 1e-12
 
 
 def matrix_risk(task: Zonal, M: ArrayLike, n: int, noise_std: float) -> MatrixRisk:
-    """Compute the population risk of the attention unit with the key-query matrix M, and its gradient.
+    """Compute the population risk of the attention unit with the key-query matrix M, and its gradient in M.
 
-    Scores are ``x_i . M x_q``; tokens and query are uniform on the sphere. M has shape (d, d); the other
-    arguments are those of `population_risk`, without broadcasting.
+    Scores are ``x_i . M x_q``, and tokens and query are uniform on the sphere. M has shape (d, d). The other
+    arguments are those of `population_risk`, but single numbers.
 
     Raises:
-        ValueError: Also if M is too large for the class (see `population_risk`), and in more than five
-            dimensions unless ``M'M`` and ``M + M'`` commute and have at most five joint eigenspaces. For
-            other matrices ``icl.pretrain.metrics.evaluation_error(M, task, noise_std, n)`` estimates the risk
-            from contexts that it samples.
+        ValueError: If an argument is out of range, if M is too large for the class (see `population_risk`),
+            or if d > 5 and the matrix has too little structure. For d > 5 the matrices ``M'M`` and ``M + M'``
+            must commute and have at most five joint eigenspaces. For other matrices
+            ``icl.pretrain.metrics.evaluation_error(M, task, noise_std, n)`` estimates the risk from contexts
+            that it samples.
 
     >>> from icl.tasks import Affine
     >>> risk = matrix_risk(Affine(dim=5), np.zeros((5, 5)), n=20, noise_std=1.0)
@@ -60,32 +61,41 @@ def matrix_risk(task: Zonal, M: ArrayLike, n: int, noise_std: float) -> MatrixRi
         raise ValueError(
             f"M: shape {matrix.shape}, must be ({task.dim}, {task.dim}), entries at most {MAX_MAGNITUDE:g}"
         )
+    # these are quadrature rules for the mean over the query, each twice as fine as the rule before
     rules = query_rules(matrix)
-    # a row has bias, noise and the entries of the gradient
-    row, change = rule_means(task, length, variance, matrix, next(rules)), 0.0
+    # a row has the bias, the noise, and the entries of the gradient
+    row = rule_means(task, length, variance, matrix, next(rules))
+    # the change stays zero if there is one rule only, because then this rule is exact
+    change = 0.0
     for queries in rules:
         before, row = row, rule_means(task, length, variance, matrix, queries)
         change = float(np.abs(row - before).max())
         if change <= _MAX_CHANGE * (row[0] + row[1]):
             break
-    # the rule for tokens is tested at the largest kappa, where it is hardest
-    coarser = panel_of(task, length, float(np.linalg.norm(matrix, 2))).error
-    # the risk of constant functions without noise is zero
-    error = np.asarray(change / max(row[0] + row[1], 1e-300) + coarser)
+    # the error of the rule for tokens is estimated at the largest kappa, where it is largest
+    token_error = panel_of(task, length, float(np.linalg.norm(matrix, 2))).error
+    # the risk is zero for constant functions without noise
+    error = np.asarray(change / max(row[0] + row[1], 1e-300) + token_error)
     return MatrixRisk(row[0], row[1], error[()], row[2:].reshape(matrix.shape))
 
 
 def population_flow(task: Zonal, n: int, noise_std: float, times: ArrayLike) -> Array:
     """Compute the curve of gradient flow from zero, ``dM/dt = -gradient of the risk at M``.
 
-    It is training with infinitely many contexts and infinitely small steps. For rotation-invariant tokens and
-    classes the gradient at ``M = w I`` is ``(risk'(w) / d) I``: started at zero, the flow stays among these
-    matrices and moves w by ``dw/dt = -risk'(w) / d``. ``times`` do not decrease, 0 to 1e15; a gradient step
-    of size eta takes time eta. For a flow that starts elsewhere, `matrix_risk` gives the gradient to a
+    This is training with infinitely many contexts and infinitely small steps. A gradient step of size eta
+    takes the time eta. For rotation-invariant tokens and classes the gradient at ``M = w I`` is
+    ``(risk'(w) / d) I``. So a flow that starts at zero stays among the matrices ``w I``, with
+    ``dw/dt = -risk'(w) / d``. For a flow that starts elsewhere, `matrix_risk` gives the gradient to a
     user-defined integrator.
 
+    Args:
+        task: A rotation-invariant class from `icl.tasks`.
+        n: Context length, >= 1.
+        noise_std: Standard deviation of the label noise, >= 0.
+        times: Times from 0 to 1e15, which do not decrease.
+
     Returns:
-        w at the times, shape (len(times),), relative error about 1e-8.
+        The window parameter w at the times, shape (len(times),), with a relative error of about 1e-8.
 
     >>> from icl.risk import optimal_window
     >>> from icl.tasks import Affine
@@ -104,16 +114,16 @@ def population_flow(task: Zonal, n: int, noise_std: float, times: ArrayLike) -> 
     if instants.ndim != 1 or np.any(np.diff(instants) < 0):
         raise ValueError(f"times={shown(times)}: must be a sequence of increasing numbers")
 
-    def velocity(_: float, w: Array) -> Array:
+    def compute_velocity(_: float, w: Array) -> Array:
         # the integrator may try a w slightly below zero
         rows = integrate(task, max(float(w[0]), 0.0), np.array([float(length)]))
         _, bias_w, _, noise_w = rows[:, 0]
         return np.array([-(bias_w + variance * noise_w) / task.dim])
 
-    # the integrator takes each time once
+    # the integrator does not accept a time twice
     instants, back = np.unique(instants, return_inverse=True)
     if instants.size == 0 or instants[-1] == 0:
         return np.zeros(back.shape)
     span = (0.0, float(instants[-1]))
-    curve = solve_ivp(velocity, span, [0.0], "LSODA", instants, rtol=1e-9, atol=1e-12).y
+    curve = solve_ivp(compute_velocity, span, [0.0], "LSODA", instants, rtol=1e-9, atol=1e-12).y
     return np.asarray(curve[0, back])

@@ -1,8 +1,8 @@
-"""Risks by sampling contexts, to check the exact risk and to compare with it.
+"""Risks estimated by sampling contexts: that of softmax attention, and the least one of linear predictors.
 
-Each estimate draws ``contexts`` contexts, 2 to 10^8, fixed in advance, from streams of ``seed``, which is
-zero where it is not an argument; n is at most 10^7. ValueError for an argument out of range, or where one
-context does not fit into memory.
+Each estimate draws a fixed number of contexts, 2 to 10^8, from the streams of a seed. The context length n is
+at most 10^7. All functions raise ValueError if an argument is out of range, or if one context does not fit
+into memory.
 
 PyTorch takes long to import and only sampling needs it: it is imported inside the functions.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import torch
 
 
-#: One context may take this many numbers in memory.
+#: One context may have this many numbers in memory.
 _MAX_NUMBERS = 1e8
 
 #: An interval extends this many standard errors to each side.
@@ -50,7 +50,7 @@ class MonteCarlo:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Normal interval, which misses the risk with probability 1e-5."""
+        """Confidence interval, by the normal approximation, which misses the risk with probability 1e-5."""
         half = _HALF_WIDTH * self.standard_error
         return self.mean - half, self.mean + half
 
@@ -65,8 +65,15 @@ def monte_carlo_risk(
 ) -> MonteCarlo:
     """Estimate the population risk of ``M = w I`` by sampling contexts.
 
-    Time grows with ``contexts n d``. `icl.tasks.QuadraticRisk` has the mean over functions and
-    noise in closed form, given the tokens.
+    Each context has its own tokens, function and noise. Time grows with ``contexts n d``.
+
+    Args:
+        task: A rotation-invariant class from `icl.tasks`.
+        w: Window parameter, >= 0.
+        n: Context length, 1 to 10^7.
+        noise_std: Standard deviation of the label noise, >= 0.
+        contexts: Number of contexts.
+        seed: Root seed of the streams.
     """
     from icl.attention import softmax_weights
     from icl.pytorch import torch
@@ -74,7 +81,7 @@ def monte_carlo_risk(
     n, noise_std = _check_arguments(task, n, noise_std)
     w = real(w, "w", *WINDOW_RANGE)
 
-    def losses(tokens: torch.Tensor, step: int) -> torch.Tensor:
+    def compute_losses(tokens: torch.Tensor, step: int) -> torch.Tensor:
         context, query = tokens[:, :-1], tokens[:, -1]
         weights = softmax_weights(context, query, w * torch.eye(task.dim, dtype=tokens.dtype))
         draw = stream(seed, "monte carlo tasks", step)
@@ -83,55 +90,61 @@ def monte_carlo_risk(
         labels = values[:, :-1] + noise_std * torch.from_numpy(rng.standard_normal(weights.shape))
         return ((weights * labels).sum(-1) - values[:, -1]) ** 2
 
-    return _average(losses, task.dim, n, contexts, seed, task.dim)
+    return _average(compute_losses, task.dim, n, contexts, seed, task.dim)
 
 
 def bayes_linear_risk(task: Zonal, n: int, noise_std: float, contexts: int = 10_000) -> MonteCarlo:
-    """Estimate the smallest risk of all predictors linear in the labels: kriging with the class covariance.
+    """Estimate the least risk of all predictors that are linear in the labels.
 
-    Given the tokens, the best linear prediction from labels y is ``k_q' (K + sigma^2 I)^-1 y`` and its risk
-    ``E f(x)^2 - k_q' (K + sigma^2 I)^-1 k_q`` with ``K_ij = E f(x_i) f(x_j)``, the uncentered second moment,
-    and ``k_q,i = E f(x_i) f(x_q)``; only the tokens are sampled, and without noise the pseudo-inverse is
-    used. Softmax attention is linear in the labels, so its risk is at least this for every window. Time grows
-    with ``contexts n^3``.
+    The predictor of least risk is kriging. Given the tokens, let ``K_ij = E f(x_i) f(x_j)`` and
+    ``k_i = E f(x_i) f(x_q)`` be second moments, whose means are not subtracted. Kriging predicts
+    ``k' (K + sigma^2 I)^-1 y`` from the labels y, and its risk is ``E f(x)^2 - k' (K + sigma^2 I)^-1 k``.
+    Without noise the pseudo-inverse takes the place of the inverse.
+
+    Only the tokens are sampled, because the mean over functions and noise is this closed form. Softmax
+    attention is linear in the labels, so that its risk is at least this one for every window. Time grows with
+    ``contexts n^3``. The seed is zero.
     """
     n, noise_std = _check_arguments(task, n, noise_std)
 
-    def losses(tokens: torch.Tensor, _: int) -> torch.Tensor:
+    def compute_risks(tokens: torch.Tensor, _: int) -> torch.Tensor:
         form = QuadraticRisk.of(task, tokens, noise_std)
         return form.risk(form.kriging())
 
-    return _average(losses, task.dim, n, contexts, 0, n)
+    # each context needs a matrix (n, n)
+    return _average(compute_risks, task.dim, n, contexts, 0, n)
 
 
 def _check_arguments(task: Zonal, n: int, noise_std: float) -> tuple[int, float]:
+    """Return the context length and the noise level if they and the task are allowed; else raise."""
     check_task(task)
     return integer(n, "n", *DRAWN_CONTEXT_RANGE), real(noise_std, "noise_std", *NOISE_RANGE)
 
 
 def _average(
-    losses: Callable[[torch.Tensor, int], torch.Tensor],
+    compute_losses: Callable[[torch.Tensor, int], torch.Tensor],
     dim: int,
     n: int,
     contexts: int,
     seed: int,
     width: int,
 ) -> MonteCarlo:
-    """Return the mean of ``losses(tokens, step)`` over fresh contexts, in pieces that fit into memory.
+    """Return the mean of the losses of many contexts, which are drawn in pieces that fit into memory.
 
-    What ``losses`` computes takes ``n * width`` numbers for a context: coordinates of tokens, or an n x n
-    matrix. Step k draws from the streams of that step.
+    ``compute_losses(tokens, step)`` returns one loss for each context of a piece. It needs ``n * width``
+    numbers in memory for each context. Piece number k is drawn from the streams of step k.
     """
     contexts = integer(contexts, "contexts", 2, 10**8)
     affordable(n * max(dim, width), _MAX_NUMBERS, "n", n, "numbers for one context")
-    # for a chunk `losses` takes at most two million numbers, unless one context needs more
-    chunk, pieces = max(1, min(contexts, 2_000_000 // (n * width))), list[Array]()
+    # a piece needs at most two million numbers, unless a single context needs more
+    chunk = max(1, min(contexts, 2_000_000 // (n * width)))
+    pieces: list[Array] = []
     for step, start in enumerate(range(0, contexts, chunk)):
         rng = stream(seed, "monte carlo", step)
         tokens = uniform_sphere(rng, min(chunk, contexts - start), n + 1, dim)
-        pieces.append(losses(tokens, step).numpy())
+        pieces.append(compute_losses(tokens, step).numpy())
     values = np.concatenate(pieces)
-    # the squares of large losses would overflow without this scale, a power of two above all losses
+    # the scale is a power of two above all losses; without it the squares of large losses would overflow
     scale = math.ldexp(1.0, math.frexp(values.max())[1])
     error = scale * float((values / scale).std(ddof=1)) / math.sqrt(contexts)
     return MonteCarlo(float(values.mean()), error, contexts)

@@ -6,7 +6,10 @@ the symbols of that module:
 - w is the window, n the number of tokens, and theta the angle between a token and the query.
 - u is log s, ``z = s exp(-w (1 - cos theta))``, and ``phi = E exp(-z)``, where E is the mean over theta.
 - a_l are the coefficients of the covariance, P_l the polynomials at cos theta, and gamma is the variogram.
-- In the bias of pairs, ``sum_l a_l m_l^2``, the mean over a token is ``m_l = E[z (1 - P_l) e^-z]``.
+- The *pair term* is ``sum_l a_l m_l^2`` with ``m_l = E[z (1 - P_l) e^-z]``. It is the factor of
+  ``n (n-1) phi^(n-2)`` in the bias.
+
+The arrays of a mesh have an axis of panels. Each panel has nodes in u and angles.
 """
 
 from __future__ import annotations
@@ -23,39 +26,43 @@ from icl.tasks import Zonal
 from icl.tasks.base import Array, cache_by_class, coefficients, fine_variance, variogram_of
 from icl.tasks.gegenbauer import Polynomials
 
-# the integrals raise if they need more Gegenbauer degrees than this
+# the functions raise if they need more Gegenbauer degrees than this
 _MAX_DEGREES = 100_000
-# after this many degrees it is checked whether _MAX_DEGREES can be enough
+# after this many degrees `_compute_pair_term` checks whether _MAX_DEGREES can be enough
 _CHECK_FEASIBLE_AFTER = 1000
-# a class has its parity if all coefficients up to this degree have it: a `Spectrum` has no later ones
+# a class counts as even, apart from degree 1, if all other odd coefficients up to this degree are zero
 _MAX_PARITY_DEGREE = 10_000
-# beyond this the risk equals nearest_neighbor_risk to machine precision
+# beyond this product of w and the distance to the nearest token, the risk equals nearest_neighbor_risk
 _MAX_NARROWNESS = 1e12
-# z is at most exp of this, because exp(-exp(6)) is zero to machine precision
+# log z is at most this, because exp(-exp(6)) is zero to machine precision
 _MAX_LOG_Z = 6.0
-# powers of phi are at least exp of this, because exp(-709) is not a normal number
+# logarithms of powers of phi are at least this, because exp(-709) is not a normal number
 _MIN_LOG = -700
 # one block of Gegenbauer polynomials has at most about this many numbers
 _MAX_TABLE = 2**16
-# a block may be larger where it is not multiplied by a table in u
+# `_sum_blur` and `attended_gegenbauer_means` may use larger blocks, since they need no table in u
 _MAX_BLOCK = 2**22
 
 
 def integrate(task: Zonal, w: float, n: Array, order: int = 16, slopes: bool = True) -> Array:
-    """Compute bias, its w-derivative, noise / sigma^2, its w-derivative for context lengths n, shape (j,).
+    """Compute the bias and the noise of the exact risk for context lengths n, shape (j,).
 
-    The result has shape (4, j); without the slopes it is bias and noise / sigma^2, (2, j). ``order`` is the
-    number of Gauss-Legendre nodes a panel. ValueError if w is too large: for n, or for the degrees of the
-    class.
+    The rows of the result, (4, j), are bias, derivative of the bias in w, noise / sigma^2, and derivative of
+    noise / sigma^2 in w. Without ``slopes`` the rows, (2, j), are bias and noise / sigma^2. ``order`` is the
+    number of Gauss-Legendre nodes of a panel.
+
+    Raises:
+        ValueError: If w is too large for n, or for a class whose spectrum falls slowly.
 
     >>> from icl.tasks import Affine
     >>> integrate(Affine(3), 0.0, np.array([4.0]))[::2, 0].round(12)  # a_1 (1 + 1 / n) and 1 / n
     array([0.13888889, 0.25      ])
     """
     out = np.empty((4, n.size) if slopes else (2, n.size))
-    # the sum of all a_l is a.sum() + rest for every degree
+    # for every degree, here 32, the sum of all a_l is a.sum() + rest
     a, rest = spectrum(task, 32)
-    # a single token has weight one: the bias is twice the mean variogram, and this mean is the sum of all a_l
+    # A single token has weight one, so that the bias is twice the mean of the variogram. This mean is the sum
+    # of all a_l.
     single = [[2 * (float(a.sum()) + rest)], [0.0], [1.0], [0.0]]
     out[:, n == 1] = single if slopes else single[::2]
     if np.any(n > 1):
@@ -65,12 +72,12 @@ def integrate(task: Zonal, w: float, n: Array, order: int = 16, slopes: bool = T
                 f"w={w:g}: too large for n={n[n > 1].min():g}, see nearest_neighbor_risk"
             )
         total = np.zeros((len(out), np.count_nonzero(n > 1)))
-        jumps = _angle_of_jumps(task, float(a.sum()) + rest)
+        jumps = _find_angle_of_jumps(task, float(a.sum()) + rest)
         for mesh in meshes(task.dim, w, n[n > 1], bandlimit(task), order, jumps=jumps):
             total += _integrate_mesh(task, w, n[n > 1], mesh, total[0], slopes)
         out[:, n > 1] = total
     fine = fine_variance(task)
-    # fine variance is independent from place to place, and at the query as well
+    # fine variance acts as noise at the tokens, and at the query it counts once more
     if fine > 0:
         bias, noise = (0, 2) if slopes else (0, 1)
         out[bias] += fine * (1 + out[noise])
@@ -79,14 +86,14 @@ def integrate(task: Zonal, w: float, n: Array, order: int = 16, slopes: bool = T
     return out
 
 
-def _angle_of_jumps(task: Zonal, variance: float) -> float:
-    """Return the angle at which the singular term equals the variance; infinity unless the class jumps.
+def _find_angle_of_jumps(task: Zonal, variance: float) -> float:
+    """Return the angle at which the singular term of the variogram equals ``variance``.
 
-    A class counts as one that jumps if its order is below 2, that is if it is rougher than Lipschitz
-    functions.
+    The angle is infinity unless the class has an order below 2, so that its functions are rougher than
+    Lipschitz functions, as those with jumps are.
     """
     order, constant = task.singular_term or (math.inf, 1.0)
-    # only `window_law` raises for a term that is out of range
+    # a singular term that is out of range counts as none here, and `window_law` raises ValueError for it
     has_jumps = 0 < order < 2 and 0 < constant < math.inf and variance > 0
     return (variance / constant) ** (1 / order) if has_jumps else math.inf
 
@@ -94,44 +101,50 @@ def _angle_of_jumps(task: Zonal, variance: float) -> float:
 def integrate_blur(task: Zonal, w: float, n: Array, order: int = 16) -> Array:
     """Compute the error of the mean prediction, ``sum_l a_l (1 - m_l)^2``, for context lengths n, shape (j,).
 
-    Here m_l is the mean of P_l under the weights, see `attended_gegenbauer_means`, and not the m_l at the top
-    of this module. Fine variance counts in full, because the mean prediction has none of it.
+    Here m_l is not that of the pair term. It is the mean of P_l under the weights, which
+    `attended_gegenbauer_means` computes. Fine variance is added in full, because the mean prediction does not
+    predict it.
 
     >>> from icl.tasks import Affine
     >>> integrate_blur(Affine(3), 0.0, np.array([4.0])).round(12)  # equal weights know nothing: a_1
     array([0.11111111])
     """
-    # short contexts need many angles and few degrees, long ones the reverse, so that each has its own table
+    # Each length has its own angles: short contexts need many angles and few degrees, and long contexts need
+    # few angles and many degrees.
     return np.array([_sum_blur(task, w, float(one), order) for one in n]) + fine_variance(task)
 
 
 def _sum_blur(task: Zonal, w: float, n: float, order: int) -> float:
-    """Return `integrate_blur` for one length, without fine variance.
+    """Return the blur for one context length, without fine variance.
 
-    The degrees beyond L, the last one summed, contribute, with ``b_l = 1 - m_l`` and because ``sum_l a_l
-    b_l`` is the mean of the variogram under the weights, ::
+    Let ``b_l = 1 - m_l``. The blur is ``sum_l a_l b_l^2``, and degrees up to L are summed. Since
+    ``sum_l a_l b_l`` is the mean of the variogram under the weights, the degrees beyond L contribute ::
 
-        2 (E sum_i omega_i gamma(theta_i) - sum_{l<=L} a_l b_l) - sum_{l>L} a_l + sum_{l>L} a_l m_l^2,
+        2 (E sum_i omega_i gamma(theta_i) - sum_{l<=L} a_l b_l) - sum_{l>L} a_l + sum_{l>L} a_l m_l^2.
 
-    and only the last, quadratically small term is neglected, as in `_pair_term`.
+    Only the last term is neglected, because m_l is small for large l.
     """
-    # the sum of all a_l is a.sum() + rest for every degree
+    # for every degree, here 32, the sum of all a_l is a.sum() + rest
     a, rest = spectrum(task, 32)
     variance = float(a.sum()) + rest
     # the only token of a context is independent of the query, so that every m_l is zero
     if n == 1:
         return variance
-    jumps = _angle_of_jumps(task, variance)
+    jumps = _find_angle_of_jumps(task, variance)
     theta, law = _attended_law(task.dim, w, n, bandlimit(task), order, jumps)
+    # `left` is the bracket of the formula above, and `cancels` is its rounding error
     left = float(law @ variogram_of(task, theta))
-    # `left` is the bracket of the formula above, and this is its rounding error
     cancels = 2e-16 * left
-    polynomials, blur, last, many = Polynomials(task.dim, theta), 0.0, 0, 16
-    # degree 0 is predicted without error
+    blur = 0.0
+    polynomials = Polynomials(task.dim, theta)
+    # degree 0 is skipped, since it is predicted without error
     polynomials.take(1)
+    # the sum has the degrees up to `last`, and the next block has about `many` degrees
+    last, many = 0, 16
     while last < _MAX_DEGREES:
-        # at least four degrees, because the last four show how small m_l is; `missed` are their b_l
+        # a block has at least four degrees, because its last four show how small m_l is
         step = max(4, min(many, _MAX_BLOCK // theta.size))
+        # `missed` has the b_l of the block
         missed = polynomials.take(step) @ law
         a, rest = spectrum(task, last + step)
         blur += float(a[last:] @ missed**2)
@@ -139,45 +152,51 @@ def _sum_blur(task: Zonal, w: float, n: float, order: int) -> float:
         if rest <= 0:
             return blur
         last, many = last + step, 2 * many
-        # the last term is negligible, and so is the rounding of the first one
+        # the sum ends if the neglected term is small, and the rounding of the bracket, too
         if rest * np.max((1 - missed[-4:]) ** 2) <= 1e-12 * blur and cancels <= 1e-9 * blur:
             return blur + 2 * left - rest
     raise ValueError(f"w={w:g} is too large for {task!r}: its spectrum falls too slowly")
 
 
 def attended_gegenbauer_means(dim: int, w: float, n: float, degree: int, order: int = 16) -> Array:
-    """Return ``m_l = E sum_i omega_i P_l(x_i . x_q)``, l = 1..degree, for n >= 2 tokens.
+    """Return ``m_l = E sum_i omega_i P_l(x_i . x_q)`` for l = 1, ..., degree and n >= 2 tokens.
 
     >>> attended_gegenbauer_means(3, 2.0, 1e9, 1).round(6)  # of many tokens: coth 2 - 1 / 2
     array([0.537315])
     """
     theta, law = _attended_law(dim, w, n, degree, order)
-    polynomials, step = Polynomials(dim, theta), max(1, _MAX_BLOCK // theta.size)
+    # `take` returns 1 - P_l for the next degrees, a block at a time, so that all of them need not fit into
+    # memory
+    polynomials = Polynomials(dim, theta)
+    step = max(1, _MAX_BLOCK // theta.size)
     rows = [
         polynomials.take(min(step, degree + 1 - first)) @ law
         for first in range(0, degree + 1, step)
     ]
+    # degree 0 is left out
     return 1 - np.concatenate(rows)[1:]
 
 
 def _attended_law(
     dim: int, w: float, n: float, degree: float, order: int, jumps: float = math.inf
 ) -> tuple[Array, Array]:
-    """Return angles, and how much weight the tokens at each of them have on average.
+    """Return angles, and the mean weight of all tokens at each angle.
 
-    ``E sum_i omega_i h(theta_i) = n int E[h z e^-z] phi^(n-1) du`` for every function h of the angle. The
-    last three arguments are those of `meshes`.
+    For every function h of the angle, the sum over angles of h times the mean weight is
+    ``E sum_i omega_i h(theta_i) = n int E[h z e^-z] phi^(n-1) du``. ``degree``, ``order`` and ``jumps`` are
+    arguments of `meshes`.
     """
     thetas, laws = [], []
     for mesh in meshes(dim, w, np.array([n]), degree, order, jumps):
+        # `gap` is 1 - cos theta
         gap = 2 * np.sin(mesh.theta / 2) ** 2
         # the axes are panels, nodes in u, angles
         z = np.exp(np.minimum(mesh.u[..., None] - (w * gap)[:, None], _MAX_LOG_Z))
         lost = -np.expm1(-z)
-        # `missed` is 1 - phi, which rounding may lift to one
-        missed = np.minimum(mesh.below + _mean(lost, mesh.p), 1 - 1e-16)
-        power = mesh.weight * n * np.exp(np.maximum((n - 1) * np.log1p(-missed), _MIN_LOG))
-        # the integral over u is a product of matrices, for each panel (1, nodes) with (nodes, angles)
+        # the minimum is needed because rounding could make phi zero, and its logarithm infinite
+        one_minus_phi = np.minimum(mesh.below + _sum_angles(lost, mesh.p), 1 - 1e-16)
+        power = mesh.weight * n * np.exp(np.maximum((n - 1) * np.log1p(-one_minus_phi), _MIN_LOG))
+        # for each panel the integral over u is a product of matrices, (1, nodes) with (nodes, angles)
         thetas.append(mesh.theta.ravel())
         laws.append((mesh.p * (power[:, None] @ (z * (1 - lost)))[:, 0]).ravel())
     return np.concatenate(thetas), np.concatenate(laws)
@@ -186,52 +205,56 @@ def _attended_law(
 def _integrate_mesh(
     task: Zonal, w: float, n: Array, mesh: Mesh, before: Array, slopes: bool
 ) -> Array:
-    """Return the rows of `integrate` over one mesh; ``before`` is the bias of earlier ones.
+    """Return the rows of `integrate` over one mesh, for several tokens and without fine variance.
 
-    What is neglected is small compared with the bias of all meshes so far.
+    ``before`` is the bias over earlier meshes. Terms are neglected if they are small compared with the bias
+    over all meshes so far.
     """
-    # `gap` is 1 - x.x_q, and z has the axes panels, nodes in u, angles
-    p, gap = mesh.p[:, None], 2 * np.sin(mesh.theta / 2) ** 2
+    p = mesh.p[:, None]
+    # `gap` is 1 - cos theta
+    gap = 2 * np.sin(mesh.theta / 2) ** 2
+    # z has the axes panels, nodes in u, angles
     z = np.exp(np.minimum(mesh.u[..., None] - (w * gap)[:, None], _MAX_LOG_Z))
-    # this is exp(-z) - 1
     minus_lost = np.expm1(-z)
+    # `decay` is exp(-z)
     decay = 1 + minus_lost
-    # the rows of the table are `first`, which is p z e^-z, and its derivative in w
+    # the rows of the table are p z e^-z and, with slopes, its derivative in w
     table = np.empty((len(z), 2 if slopes else 1, *z.shape[1:]))
     first = np.multiply(z, decay * p, out=table[:, 0])
-    # this is p z^2 e^-z
+    # `second` is p z^2 e^-z
     second = z * first
 
-    # `missed` is 1 - phi
-    missed = mesh.below - _mean(minus_lost, mesh.p)
-    phi = np.maximum(mesh.above + _mean(decay, mesh.p), 1e-300)
-    log_phi = np.where(missed < 0.5, np.log1p(-np.minimum(missed, 0.5)), np.log(phi)).ravel()
+    one_minus_phi = mesh.below - _sum_angles(minus_lost, mesh.p)
+    phi = np.maximum(mesh.above + _sum_angles(decay, mesh.p), 1e-300)
+    # log phi is computed from the smaller of phi and 1 - phi, which has the smaller rounding error
+    log_phi = np.where(
+        one_minus_phi < 0.5, np.log1p(-np.minimum(one_minus_phi, 0.5)), np.log(phi)
+    ).ravel()
     # these are n phi^(n-1) and n (n - 1) phi^(n-2), times the weights in u, of shape (len(n), nodes)
     count, weight = n[:, None], mesh.weight.ravel()
     single_power = weight * count * np.exp(np.maximum((count - 1) * log_phi, _MIN_LOG))
     pair_power = weight * count * (count - 1) * np.exp(np.maximum((count - 2) * log_phi, _MIN_LOG))
 
     gamma = variogram_of(task, mesh.theta)
-    single, noise = 2 * _mean(second, gamma).ravel(), second.sum(-1).ravel()
-    # The derivative of g(z) in w is -z g'(z) times the gap. A constant may be subtracted from the gap,
-    # because it multiplies derivatives in u, whose integrals are zero. Subtracting about the
-    # mean, which is 1 at w = 0 and near (d - 1) / (2 w) for a large w, avoids cancellation.
+    # these are E[2 gamma z^2 e^-z] and E[z^2 e^-z], the means over one token
+    single, noise = 2 * _sum_angles(second, gamma).ravel(), second.sum(-1).ravel()
+    # The derivative of g(z) in w is -z g'(z) times the gap. From the gap any constant may be subtracted: it
+    # adds a multiple of a derivative in u, whose integral is zero. The constant here is about the mean of the
+    # gap, which is 1 at w = 0 and near (d - 1) / (2 w) for a large w. It avoids cancellation.
     shifted = gap - 1 / (1 + 2 * w / (task.dim - 1))
     if slopes:
         np.multiply(second - first, shifted[:, None], out=table[:, 1])
-    pair, *pair_w = _pair_term(
+    pair, *pair_w = _compute_pair_term(
         task, mesh.theta, gap, gamma, table, pair_power, before + single_power @ single
     )
     bias = single_power @ single + pair_power @ pair
     if not slopes:
         return np.stack([bias, single_power @ noise])
-    # the ending _w is a derivative in w
-    log_phi_w = (_mean(first, shifted) / phi).ravel()
+    # names that end in _w are derivatives in w; `second_w` lacks the factor `shifted`
+    log_phi_w = (_sum_angles(first, shifted) / phi).ravel()
     second_w = (z - 2) * second
-    single_w, noise_w = (
-        2 * _mean(second_w, shifted * gamma).ravel(),
-        _mean(second_w, shifted).ravel(),
-    )
+    single_w = 2 * _sum_angles(second_w, shifted * gamma).ravel()
+    noise_w = _sum_angles(second_w, shifted).ravel()
     return np.stack(
         [
             bias,
@@ -245,52 +268,63 @@ def _integrate_mesh(
     )
 
 
-def _mean(table: Array, h: Array) -> Array:
-    """Return ``sum_theta table(u, theta) h(theta)``, shape (panels, k)."""
+def _sum_angles(table: Array, h: Array) -> Array:
+    """Return ``sum_theta table(u, theta) h(theta)`` for k nodes in u, shape (panels, k)."""
     return np.asarray((table @ h[..., None])[..., 0])
 
 
-def _pair_term(
+def _compute_pair_term(
     task: Zonal, theta: Array, gap: Array, gamma: Array, table: Array, weight: Array, scale: Array
 ) -> Array:
-    """Return ``sum_l a_l m_l^2`` and its w-derivative at the nodes, from ``z e^-z`` times probabilities.
+    """Return the pair term at the nodes in u, and its derivative in w if the table has two rows.
 
-    Write ``m_l = flat - e_l`` with ``flat = E[z e^-z]``; e_l falls as P_l averages out within the window. As
-    ``sum_l a_l (1 - P_l)`` is the variogram, the degrees beyond L, the last one summed, contribute ::
+    Write ``m_l = flat - e_l`` with ``flat = E[z e^-z]`` and ``e_l = E[z P_l e^-z]``. For large l the
+    polynomial P_l oscillates within the window, so that e_l is small. Degrees up to L are summed. Since
+    ``sum_l a_l (1 - P_l)`` is the variogram, the degrees beyond L contribute ::
 
-        2 flat (E[z gamma e^-z] - sum_{l<=L} a_l m_l) - flat^2 sum_{l>L} a_l + sum_{l>L} a_l e_l^2,
+        2 flat (E[z gamma e^-z] - sum_{l<=L} a_l m_l) - flat^2 sum_{l>L} a_l + sum_{l>L} a_l e_l^2.
 
-    and only the last, quadratically small term is neglected, once it is below 1e-12 of the integral. If the
-    window is so narrow that the first of these terms cancels, the sum for a smooth class goes on until the
-    coefficients end.
+    Only the last term is neglected, once it is below 1e-12 of the integral over u. In a very narrow window
+    the bracket cancels. Then the sum for a smooth class goes on until all later coefficients are zero.
 
-    The table is (panels, rows, nodes in u, angles), and the result (rows, all nodes), with one row, or two
-    with the derivative. ``weight``, (lengths, all nodes), are the factors of the nodes in the integrals, and
-    ``scale``, (lengths,), what else an integral contains, both to judge the errors by.
+    Args:
+        task: The class.
+        theta: Angles, (panels, angles).
+        gap: ``1 - cos theta`` at the angles.
+        gamma: The variogram at the angles.
+        table: ``z e^-z`` times probabilities, and its derivative in w: (panels, rows, nodes in u, angles)
+            with one row or two.
+        weight: Factors of the nodes in the integral over u, (lengths, all nodes), to judge the errors by.
+        scale: The part of the bias that is known already, (lengths,), to judge the errors by.
+
+    Returns:
+        An array (rows, all nodes).
     """
     too_large = f"w is too large for {task!r}: its spectrum falls too slowly for this window"
     a, rest = spectrum(task, 1)
-    # 1 - P_1 is the gap
-    m = _row_means(table, gap[..., None])[..., 0]
-    total = a * _row_product(m, m)
+    # 1 - P_1 is the gap, so that this is m_1
+    m = _sum_rows(table, gap[..., None])[..., 0]
+    total = a * _multiply_rows(m, m)
     if rest <= 0:
-        return _by_row(total)
+        return _join_panels(total)
     flat = table.sum(-1)
-    variogram = _row_means(table, gamma[..., None])[..., 0]
-    # this is the bracket of the first term
+    variogram = _sum_rows(table, gamma[..., None])[..., 0]
+    # `left` is the bracket of the formula above
     left = variogram - a * m
     smooth = math.isfinite(bandlimit(task))
-    # this is the rounding error of the first term; it is allowed to be 1e-9 of the integral
+    # `cancels` is the rounding error of the term with the bracket; it may be 1e-9 of the integral
     cancels = 2e-16 * (weight @ (flat[:, 0] * variogram[:, 0]).ravel())
 
-    # Degree 1 is done, and blocks of the others follow, each twice as large as the one before. If the class
-    # is even but for degree 1, odd degrees are skipped.
+    # Degree 1 is done. The later degrees follow in blocks, each twice as large as the block before. If all
+    # later odd coefficients are zero, odd degrees are skipped, and `step` is 2.
     checked = int(min(bandlimit(task), _MAX_PARITY_DEGREE))
     step = 1 if spectrum(task, checked)[0][2::2].any() else 2
     polynomials = Polynomials(task.dim, theta.ravel(), step == 2)
-    # degrees 0 and 1 are skipped, or degree 0 alone where polynomials are the even ones
+    # `take` returns the next polynomials: here it skips degrees 0 and 1, or degree 0 if all are even
     polynomials.take(1 if step == 2 else 2)
+    # `done` says at which nodes P_l has averaged out
     done = np.zeros((len(table), table.shape[2]), dtype=bool)
+    # the sum has the degrees up to `last`, and the next block has at most `many` degrees
     last, many = 2 - step, 16
     while rest > 0:
         degrees = last + step * (1 + np.arange(max(1, min(many, _MAX_TABLE // theta.size))))
@@ -300,71 +334,76 @@ def _pair_term(
         a, rest = spectrum(task, last)
         a = a[degrees - 1]
         missed = polynomials.take(degrees.size).reshape(-1, *theta.shape)
-        m = _row_means(table, missed.transpose(1, 2, 0))
+        m = _sum_rows(table, missed.transpose(1, 2, 0))
         done = _freeze_below_rounding(m, flat, done)
-        total += _row_product(m, m) @ a
-        # every degree with a coefficient is done
+        total += _multiply_rows(m, m) @ a
+        # all later coefficients are zero
         if rest <= 0:
             break
         left -= m @ a
+        # e_l is flat - m_l, and the last four e_l bound all later ones
         neglected = rest * ((m[:, 0, :, -4:] - flat[:, 0, :, None]) ** 2).max(axis=-1).ravel()
         allowed = 1e-12 * (weight @ total[:, 0].ravel() + scale)
         if np.all(weight @ neglected <= allowed):
             if np.all(cancels <= 1e3 * allowed):
-                total = total + 2 * _row_product(flat, left)
-                return _by_row(total - rest * _row_product(flat, flat))
+                total = total + 2 * _multiply_rows(flat, left)
+                return _join_panels(total - rest * _multiply_rows(flat, flat))
             if not smooth:
                 raise ValueError(too_large)
-        # Once, after enough degrees, it is checked whether even `_MAX_DEGREES` leave too much. What may be
-        # left of the integral, 2 flat left, is added to what is allowed.
+        # This check is done once, after _CHECK_FEASIBLE_AFTER degrees. It raises if the sum of _MAX_DEGREES
+        # degrees would still neglect too much. The integral may still grow by 2 flat left, and so may the
+        # error.
         if task.singular_term is not None and degrees[0] <= _CHECK_FEASIBLE_AFTER < last:
             neglected = _bound_neglected(task, theta, table[:, 0], flat[:, 0].ravel())
-            if np.any(
-                weight @ neglected > allowed + 2e-12 * weight @ (flat[:, 0] * left[:, 0]).ravel()
-            ):
+            growth = 2e-12 * weight @ (flat[:, 0] * left[:, 0]).ravel()
+            if np.any(weight @ neglected > allowed + growth):
                 raise ValueError(too_large)
-    return _by_row(total)
+    return _join_panels(total)
 
 
-def _row_means(table: Array, h: Array) -> Array:
-    """Return ``sum_theta table(u, theta) h(theta)`` for each row; h is (panels, angles, ...)."""
+def _sum_rows(table: Array, h: Array) -> Array:
+    """Return ``sum_theta table(u, theta) h(theta)`` for each row of the table; h is (panels, angles, ...)."""
     panels, rows, k, angles = table.shape
     means = table.reshape(panels, rows * k, angles) @ h
     return np.asarray(means).reshape(panels, rows, k, *h.shape[2:])
 
 
-def _row_product(x: Array, y: Array) -> Array:
-    """Return the product of two tables whose second row, if any, is the derivative in w of the first."""
+def _multiply_rows(x: Array, y: Array) -> Array:
+    """Return the product of two tables. A second row, if there is one, is the w-derivative of the first."""
     out = x[:, :1] * y
     out[:, 1:] += x[:, 1:] * y[:, :1]
     return out
 
 
-def _by_row(x: Array) -> Array:
+def _join_panels(x: Array) -> Array:
     """Return a table (panels, rows, k) as (rows, panels * k)."""
     return x.swapaxes(0, 1).reshape(x.shape[1], -1)
 
 
 def _bound_neglected(task: Zonal, theta: Array, table: Array, flat: Array) -> Array:
-    """Return a lower bound on what `_MAX_DEGREES` degrees neglect at the nodes, for a class of order rho.
+    """Return a lower bound on what `_MAX_DEGREES` degrees neglect at each node in u: ``sum_l a_l e_l^2``.
 
-    Its coefficients fall like ``l^-(rho + 1)``. Angles that differ by much less than ``1 / l`` do not average
-    P_l out; there its mean square is that of a Bessel function. The bound is 100 times lower, to be safe.
+    At a node the tokens have weights over the angles. The bound is zero unless these angles differ by much
+    less than ``1 / l``. If they do, P_l does not average out, and its mean square is that of a Bessel
+    function. The bound is a hundredth of the estimate, to be safe.
     """
-    # l + shift is how degrees enter the coefficients' powers, and the Bessel function has the order nu
-    shift, bessel_order = task.dim / 2 - 1, (task.dim - 3) / 2
+    bessel_order = (task.dim - 3) / 2
     assert task.singular_term is not None
-    # the sum of all coefficients from l on falls like l^-rho
+    # For a class of order rho, the sum of all coefficients from l on falls like (l + shift)^-rho. `rest` is
+    # this sum from _MAX_DEGREES on.
+    shift = task.dim / 2 - 1
     rho = task.singular_term[0]
     rest = spectrum(task, 64)[1] * ((64 + shift) / (_MAX_DEGREES + shift)) ** rho
     mean_theta, mean_square = (
-        _mean(table, theta**k).ravel() / np.maximum(flat, 1e-300) for k in (1, 2)
+        _sum_angles(table, theta**k).ravel() / np.maximum(flat, 1e-300) for k in (1, 2)
     )
+    # `narrow` says at which nodes the standard deviation of the angle is below 1 / (2 l)
     narrow = _MAX_DEGREES * np.sqrt(np.maximum(mean_square - mean_theta**2, 0.0)) < 0.5
-    # the floor keeps a logarithm finite; where it counts, the bound on P_l^2 is one, as below
+    # this is l theta; the maximum only keeps the logarithm finite, because for small l theta P_l^2 is set to
+    # one
     argument = np.maximum(_MAX_DEGREES * mean_theta, 1e-3)
-    # With nu = bessel_order, P_l is about Gamma(nu + 1) (2 / x)^nu J_nu(x) at x = l theta, and J_nu^2 has the
-    # mean 1 / (pi x)
+    # With nu = bessel_order, P_l is about Gamma(nu + 1) (2 / x)^nu J_nu(x) at x = l theta. The mean of J_nu^2
+    # is 1 / (pi x). `log_square` is the logarithm of the mean of P_l^2.
     log_square = (
         2 * gammaln(bessel_order + 1)
         + 2 * bessel_order * np.log(2 / argument)
@@ -376,16 +415,18 @@ def _bound_neglected(task: Zonal, theta: Array, table: Array, flat: Array) -> Ar
 
 
 def _freeze_below_rounding(m: Array, flat: Array, done: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Set the mean of P_l to zero where it has averaged out, because higher degrees alias on the mesh.
+    """Set ``m_l`` to ``flat`` in place, at nodes where P_l has averaged out, so that e_l is zero.
 
-    ``flat`` is what m is if the mean of P_l is zero. The function changes m, (panels, rows, k, degrees), in
-    place, and returns which nodes are beyond their last degree.
+    Higher degrees would alias, because the mesh has too few angles for them. ``m`` is (panels, rows, k,
+    degrees), for the k nodes in u of each panel. ``done``, (panels, k), says at which nodes an earlier degree
+    has averaged out. The result is ``done`` after the degrees of ``m``.
     """
     limit = 1e-6 * flat[:, 0, :, None]
     small = np.abs(m[:, 0] - flat[:, 0, :, None]) <= limit
     if not small.any() and not done.any():
         return done
-    # a degree has averaged out if it and the three before it are small: one alone may be a change of sign
+    # A degree has averaged out if its e_l is small, and those of the three degrees before. A single small e_l
+    # may be a change of sign.
     run = small[..., 3:] & small[..., 2:-1] & small[..., 1:-2] & small[..., :-3]
     out = np.repeat(done[..., None], m.shape[-1], axis=-1)
     out[..., 3:] |= np.logical_or.accumulate(run, axis=-1)
@@ -394,7 +435,7 @@ def _freeze_below_rounding(m: Array, flat: Array, done: NDArray[np.bool_]) -> ND
 
 
 def spectrum(task: Zonal, degree: int) -> tuple[Array, float]:
-    """Return ``(a_1, ..., a_degree)`` of a class, and the sum of all later ones.
+    """Return the coefficients ``(a_1, ..., a_degree)`` of a class, and the sum of all later coefficients.
 
     >>> from icl.tasks import Linear
     >>> spectrum(Linear(3, lipschitz=2.0), 2)  # E f(x)^2 = L^2 / d, in degree 1
@@ -409,9 +450,9 @@ def _spectrum(task: Zonal, degree: int) -> tuple[Array, float]:
 
 
 def bandlimit(task: Zonal) -> float:
-    """Return the highest degree whose coefficient is above the rounding of the covariance.
+    """Return the highest degree whose coefficient is more than 1e-18 of the sum of all coefficients.
 
-    It is infinity if it is above 4096, and 1 for constant functions.
+    The result is infinity if this degree is above 4096, and 1 for constant functions.
 
     >>> from icl.tasks import Affine, Quadratic, ReLU
     >>> [float(bandlimit(task)) for task in (Affine(3), Quadratic(3), ReLU(3))]

@@ -5,7 +5,7 @@ import pytest
 from scipy import special
 
 from icl.risk import low_rank_risk
-from icl.risk.low_rank import _angles
+from icl.risk.low_rank import _make_angles
 from oracles.ranks import Ranks, sphere_law
 
 
@@ -147,7 +147,7 @@ def test_one_direction_is_different():
 
 def two_examples(k, c, b, s, count=120):
     """Return F of the theorem on two examples, and 2 F' by its definition and by its last formula."""
-    t, w = _angles(k, count)
+    t, w = _make_angles(k, count)
     gap, mean = t[:, None] - t, 1 - (1 - t)[:, None] * (1 - t)
     p, A = np.outer(w, w), 2 * mean / k + 2 * s**2
     T = np.tanh((c * gap + b) / 2)
@@ -158,7 +158,7 @@ def two_examples(k, c, b, s, count=120):
     "d, k, c, e, s", [(5, 2, 3.0, 2.0, 0.1), (6, 3, 5.0, 0.7, 0.5), (7, 5, 0.3, 1.0, 1.0)]
 )
 def test_the_risk_of_two_examples_is_a_mean_over_one_number(d, k, c, e, s):
-    t, w = _angles(d - k, 40)
+    t, w = _make_angles(d - k, 40)
     pairs = np.outer(w, w).ravel()
     F = [two_examples(k, c, e * b, s, 60)[0] for b in (t[:, None] - t).ravel()]
     assert 1.5 / k + s**2 / 2 + pairs @ F == pytest.approx(
