@@ -90,8 +90,8 @@ def exact_cases(
         One case for each row, in the order of the table. A label that is None or NaN in a row is left out.
 
     Raises:
-        ValueError: If a column is missing, if the error is not a column, or if an error is negative, or a
-            number NaN.
+        ValueError: If a column is missing, if ``error`` is not a column, if an error is negative, or if a
+            number is NaN.
     """
     if error is not None and not isinstance(error, str):
         raise ValueError(
@@ -140,10 +140,10 @@ def attained_cases(
 ) -> list[Case]:
     """Make a case of each row of a tidy table of the best numbers that a search found.
 
-    If the values are the largest that were found, the supremum lies between the value and ``high``, which is
-    proved, or infinite by default. If the values are the smallest that were found, give ``low`` instead: the
-    infimum lies between ``low`` and the value. Without a proof ``low`` is ``-math.inf``. Each of the two is a
-    column, or one number for all rows. If a value passes its proved end by more than rounding, the name of
+    If a value is the largest that was found, the supremum lies between the value and ``high``, a proved bound
+    that is infinite by default. If a value is the smallest that was found, give ``low`` instead: the infimum
+    lies between ``low`` and the value. Without a proof ``low`` is ``-math.inf``. A bound is a column, or one
+    number for all rows. If a value passes its proved end by more than rounding, the name of
     its case says so. The other arguments and the result are those of `exact_cases`.
 
     Raises:

@@ -151,7 +151,7 @@ def _write_labels(figure: Figure) -> None:
 
 
 def _remove_legends(figure: Figure) -> dict[str, Any]:
-    """Remove all legends, and return the artists that they name, by their names."""
+    """Remove all legends, and return for each name in them an artist that has this name."""
     # The handles of a legend are small drawings that belong to it. A new legend needs the artist in a panel
     # instead, if there is one of this name.
     named: dict[str, Any] = {}
@@ -201,8 +201,7 @@ def _write_names(ax: Axes, cells: dict[tuple[int, int], list[Axes]], row: int, c
         return
     in_row = [cells[place][0] for place in sorted(cells) if place[0] == row]
     in_column = [cells[place][0] for place in sorted(cells) if place[1] == column]
-    # A name is taken from the nearest panel that has one. These are the panel and those to its left, below it
-    # and above it, the nearest first.
+    # A name is taken from the nearest panel that has one. Each of these lists begins with the panel itself.
     left = in_row[in_row.index(ax) :: -1]
     below = in_column[in_column.index(ax) :]
     above = in_column[in_column.index(ax) :: -1]

@@ -196,7 +196,7 @@ def colors(levels: Iterable[Any]) -> dict[Any, Any]:
     """
     levels = list(dict.fromkeys(levels))
     if all(isinstance(level, (int, float, np.number)) for level in levels):
-        # The palest shade has the contrast 3 to white, which labels and lines need.
+        # The palest shade has a contrast of 3 : 1 to white, which labels and lines need.
         places = np.linspace(0.4, 0.95, len(levels))
         shades = matplotlib.colormaps["viridis_r"](places)[:, :3]
         return dict(zip(levels, map(tuple, shades), strict=True))
@@ -227,7 +227,7 @@ def panels(
             ``plt.subplots``, of which ``sharex`` and ``sharey`` are true by default.
 
     Returns:
-        The panels by the column's values.
+        For each value of the column its panel.
     """
     levels = list(dict.fromkeys(frame[col]))
     across = min(len(levels), facets.pop("wrap", 4))

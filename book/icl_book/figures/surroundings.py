@@ -65,7 +65,7 @@ def surroundings(
     distance = np.hypot(right, upward)
     x, y, z = frame @ known.T
     angle_to_star = np.arccos(z.clip(-1, 1))
-    # The bearing of a place at the star itself is 0, where a division would fail.
+    # At the star itself `arctan2` returns 0. Any direction will do there, because the distance is 0.
     bearing = np.arctan2(x, y)
     # The second coordinate of a drawing points down, to the south.
     direction = np.array([np.sin(bearing), -np.cos(bearing)])

@@ -28,7 +28,7 @@ def log_slope(x: ArrayLike, y: ArrayLike, relative_error: ArrayLike) -> tuple[fl
     Args:
         x: Both abscissas, positive.
         y: Both ordinates, positive.
-        relative_error: Their relative errors, one number for both or two.
+        relative_error: The relative errors of the ordinates, one number for both, or two.
     """
     step = float(np.diff(np.log(x))[0])
     error = float(np.sum(np.broadcast_to(relative_error, 2)))
