@@ -376,7 +376,7 @@ judge(
 # purpose: one takes the columns of $B$ as targets, and one divides all exponentials by their total sum.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
-slips = tensor_trick.broken(dims, draws, seed)
+slips = tensor_trick.break_formulas(dims, draws, seed)
 mistaken = "{what}, n = {n}, d = {dim}"
 judge(
     "P2.normalized",

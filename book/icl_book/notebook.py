@@ -20,7 +20,7 @@ from IPython.display import display
 from icl.streams import ROOT_SEED
 from icl_book import provenance
 from icl_book.figures import narrow, plots
-from icl_book.parameters import PARAMETERS, BadInput, spelled, validate
+from icl_book.parameters import PARAMETERS, BadInput, parse_injected, validate
 from icl_book.provenance import FOOTER_MIME, HIDDEN, TABLES_MIME, device
 
 __all__ = ["device", "footer", "setup"]
@@ -32,22 +32,22 @@ _started: dict[str, Any] = {}
 
 
 def setup(namespace: MutableMapping[str, Any], **entries: int | str) -> None:
-    """Start a notebook: set the figures' style, check the parameters, start the clock.
+    """Start a notebook: set the style of figures, check the parameters, start the clock.
 
-    Called once, after the parameters cell, with all imports done. The parameters are the names of the book's
-    vocabulary (`icl_book.parameters.PARAMETERS`) that the notebook has by then.
+    A notebook calls this once, after the cell of its parameters and after its imports. Its parameters are
+    those of its names that `icl_book.parameters.PARAMETERS` has.
 
     Args:
-        namespace: The notebook's ``globals()``. Parameters are written back, integers also where they were
-            written as ``1e3``, and in a plain script ``judge`` becomes a function that prints its verdict,
-            too.
-        entries: What this notebook needs of a list, beyond the vocabulary, by its name: a number is the
-            smallest number of entries, which must then increase, and text is the name of another list, which
-            must have the same length.
+        namespace: The notebook's ``globals()``. The checked parameters are written into it, with integers for
+            whole numbers such as ``1e3``. In a plain script ``judge`` is replaced, see `_print_verdicts`.
+        entries: Further conditions, by the name of a parameter that is a list. With a number the list must
+            have at least so many entries, in increasing order. With a text, which is the name of another
+            list, both lists must have the same length.
 
     Raises:
-        BadInput: If there is not a parameter yet, for a wrong type or value, and as
-            `icl_book.provenance.check_tree`.
+        BadInput: If the notebook has no parameter yet, if the type or the value of one is wrong, if the
+            notebook lies in another tree (`icl_book.provenance.check_tree`), or if a condition of ``entries``
+            fails.
     """
     provenance.check_tree(Path.cwd())
     _draw_into_notebook(get_ipython())
@@ -58,8 +58,8 @@ def setup(namespace: MutableMapping[str, Any], **entries: int | str) -> None:
     names = [name for name in PARAMETERS if name in namespace]
     if not names:
         raise BadInput("notebook.setup(globals()): no parameters cell was executed before it")
-    # Papermill writes numbers of NumPy as text.
-    values = validate({name: spelled(namespace[name]) for name in names}, names)
+    # Papermill writes numbers of NumPy as text, which is turned into numbers again.
+    values = validate({name: parse_injected(namespace[name]) for name in names}, names)
     namespace.update(values)
     for name, need in entries.items():
         _check_entries(namespace, name, need)
@@ -70,7 +70,7 @@ def setup(namespace: MutableMapping[str, Any], **entries: int | str) -> None:
 
 
 def _check_entries(namespace: MutableMapping[str, Any], name: str, need: int | str) -> None:
-    """Raise BadInput unless the list ``name`` has the entries that `setup` is told of by ``name=need``."""
+    """Raise BadInput unless the list ``name`` is as ``need`` says, a value of ``entries`` of `setup`."""
     entry = namespace[name]
     if isinstance(need, str):
         good = len(entry) == len(namespace[need])
@@ -83,37 +83,41 @@ def _check_entries(namespace: MutableMapping[str, Any], name: str, need: int | s
 
 
 def _draw_into_notebook(shell: Any) -> None:
-    """Show figures in the notebook though ``MPLBACKEND`` says otherwise, as clusters set it for scripts.
+    """Show figures in the notebook, even if ``MPLBACKEND`` names a backend that cannot.
 
-    Another backend that was chosen in the notebook stays, and so does that of a plain script.
+    Clusters set this variable for scripts. If the notebook itself has chosen a backend, it stays.
 
     Args:
-        shell: IPython's shell, which has a kernel in a notebook, or None in a plain script.
+        shell: The shell of IPython. In a notebook it has a kernel. In a plain script it is None.
     """
     wanted = os.environ.get("MPLBACKEND", "").lower()
-    # The backends of notebooks have such names, for example module://matplotlib_inline.backend_inline.
-    foreign = not wanted.startswith("module://")
-    if hasattr(shell, "kernel") and foreign and matplotlib.get_backend().lower() == wanted:
+    # A backend for notebooks has such a name, for example module://matplotlib_inline.backend_inline.
+    for_scripts = not wanted.startswith("module://")
+    still_used = matplotlib.get_backend().lower() == wanted
+    if hasattr(shell, "kernel") and for_scripts and still_used:
         shell.enable_matplotlib("inline")
 
 
 def _print_verdicts(judge: Callable[..., Any]) -> Callable[..., Any]:
-    """Return ``judge`` for a plain script, which does not show the card that it returns: it is printed."""
+    """Return a function that does what ``judge`` does, and also prints the card.
+
+    A notebook shows the card that ``judge`` returns at the end of a cell. A plain script does not.
+    """
 
     @functools.wraps(judge)
-    def printed(*evidence: Any, **options: Any) -> Any:
+    def judge_and_print(*evidence: Any, **options: Any) -> Any:
         card = judge(*evidence, **options)
         print(card)
         return card
 
-    return printed
+    return judge_and_print
 
 
 def footer() -> None:
-    """Show what this run took and where it ran, and keep its tables; the last thing a notebook does.
+    """Show how long this run took and where it ran, and keep its tables.
 
-    Each data frame that the notebook has by then is kept under its name, see `icl_book.runner.table`, unless
-    it is private, empty or large. A plain script prints one line and keeps nothing.
+    A notebook ends with this call. The data frames of the notebook are kept under their names in its output,
+    from which `icl_book.runner.table` reads them, see `_write_tables`. A plain script only prints one line.
 
     Raises:
         BadInput: If the notebook did not call `setup`.
@@ -126,7 +130,7 @@ def footer() -> None:
         "seconds": round(time.perf_counter() - _started["time"], 2),
         "peak_memory": provenance.resident_bytes(),
         "parameters": _started["parameters"],
-        # `icl.streams` adds the root in units of 2^32.
+        # `ROOT_SEED` is the value of ICL_SEED times 2^32.
         "root_seed": ROOT_SEED >> 32,
         "device": provenance.device_name(),
         **provenance.origin(),
@@ -139,14 +143,15 @@ def footer() -> None:
     page = f'<p class="icl-footer">{html.escape(text)}</p>'
     display({"text/html": page, "text/plain": text, FOOTER_MIME: about_run}, raw=True)
     tables = _write_tables(_started["namespace"])
-    # The glue of MyST-NB marks an output like this that the page does not show.
+    # With this mark, that of its glue, MyST-NB does not show the output on the page.
     hidden = {"scrapbook": {"name": "tables", "mime_prefix": HIDDEN}}
     display({TABLES_MIME: json.dumps(tables)}, raw=True, metadata=hidden)
 
 
 def _describe(about_run: Mapping[str, Any]) -> str:
-    """Return what a run took and where it ran, in one sentence."""
-    machine, commit = about_run["machine"], about_run["commit"]
+    """Return in one sentence how long a run took and where it ran."""
+    machine = about_run["machine"]
+    commit = about_run["commit"]
     versions = ", ".join(f"{name} {version}" for name, version in about_run["versions"].items())
     text = (
         f"Computed in {about_run['seconds']:.1f} s on {machine['cpu']} ({machine['cores']} cores), "
@@ -154,20 +159,22 @@ def _describe(about_run: Mapping[str, Any]) -> str:
     )
     if commit:
         text += f", commit {commit['id'][:10]}"
-        text += " with local changes" if commit["dirty"] else ""
+        if commit["dirty"]:
+            text += " with local changes"
     return text
 
 
 def _write_tables(namespace: Mapping[str, Any]) -> dict[str, str]:
-    """Return the data frames of a notebook as CSV, by name, but for private, empty and large ones.
+    """Return the data frames of a notebook as CSV, by name.
 
-    The name of a private one begins with an underscore, and a large one has more than `MAX_TABLE_ROWS` rows.
+    Left out are frames whose name begins with an underscore, frames without rows, and those with more than
+    `MAX_TABLE_ROWS` rows.
     """
     tables = {}
     for name, frame in namespace.items():
         if isinstance(frame, pd.DataFrame) and not name.startswith("_"):
             if 0 < len(frame) <= MAX_TABLE_ROWS:
-                # An index without a name only counts the rows.
+                # An index without a name only counts the rows, and is not written.
                 has_labels = frame.index.names != [None]
                 tables[name] = frame.to_csv(index=has_labels)
     return tables

@@ -1,8 +1,8 @@
 """The vocabulary of notebook parameters: what each one means and which values are allowed.
 
-One vocabulary serves the whole book, so ``noise_std`` means the same on every page. A notebook that needs a
-new parameter adds one line at the end of `PARAMETERS`. Values are read by `icl.checks`, as everywhere: a
-whole float such as ``1e3`` is an integer, and text is not a number.
+The whole book has one vocabulary, so that ``noise_std`` means the same on every page. A notebook with a new
+parameter needs one more line at the end of `PARAMETERS`. `icl.checks` reads the values: a whole float such
+as ``1e3`` is an integer, and text is not a number.
 """
 
 from __future__ import annotations
@@ -25,29 +25,37 @@ class BadInput(ValueError):
 
 @dataclass(frozen=True)
 class Real:
-    """A number from ``low`` to ``high``, an integer if ``whole``; if ``several``, a list of such numbers."""
+    """A parameter that is a number from ``low`` to ``high``, or, if ``several``, a list of such numbers.
+
+    If ``whole``, the numbers are integers.
+    """
 
     meaning: str
-    #: A positive parameter is at least this large.
+    #: The default allows positive numbers only.
     low: float = 1e-9
-    #: Up to this size the numbers computed with a parameter stay finite.
+    #: With the default all numbers that are computed from a parameter stay finite.
     high: float = 1e6
     whole: bool = False
     several: bool = False
 
     def read(self, name: str, value: object) -> object:
-        """Return the value, as integers if the parameter is whole; raise BadInput if it is not allowed."""
+        """Return the value, with integers for whole floats if ``whole``; raise BadInput if it is not allowed.
+
+        ``name`` is the name of the parameter.
+        """
         try:
             numbers = reals(value, name, self.low, self.high, self.whole)
-            # A list has one axis, a number none.
+            # A list must have one axis, and a number must not have any.
             if numbers.ndim != self.several or numbers.size == 0:
-                raise ValueError(
-                    f"{name}={value!r}: must be {'an integer' if self.whole else 'a number'}"
-                )
+                kind = "an integer" if self.whole else "a number"
+                raise ValueError(f"{name}={value!r}: must be {kind}")
         except ValueError as error:
-            # What must be true of a number must be true of each entry of a list.
-            each = "must be a list with one or more entries, each " if self.several else "must be "
-            raise BadInput(f"{str(error).replace('must be ', each, 1)} ({self.meaning})") from None
+            message = str(error)
+            # The message is about one number. For a list it must be true of each entry.
+            if self.several:
+                each = "must be a list with one or more entries, each "
+                message = message.replace("must be ", each, 1)
+            raise BadInput(f"{message} ({self.meaning})") from None
         return numbers.astype(int).tolist() if self.whole else value
 
 
@@ -101,15 +109,15 @@ PARAMETERS: dict[str, Real] = {
 
 
 def validate(values: Mapping[str, object], allowed: Collection[str]) -> dict[str, object]:
-    """Return parameters by name, integers also where they were written as ``1e3``.
+    """Return the values of parameters by name, with integers for whole floats such as ``1e3``.
 
     Args:
         values: The values by name.
         allowed: The names of the notebook's parameters.
 
     Raises:
-        BadInput: For the first name that is not in ``allowed``, or that is, but not in `PARAMETERS`; if all
-            names are right, for the first value that is not allowed, with its name and what is.
+        BadInput: If a name is not in ``allowed`` or not in `PARAMETERS`, or if a value is not allowed. All
+            names are checked before the values.
     """
     for name, value in values.items():
         if name not in allowed:
@@ -123,10 +131,12 @@ def validate(values: Mapping[str, object], allowed: Collection[str]) -> dict[str
 
 
 def literals(source: str) -> dict[str, object]:
-    """Return the values of a cell of lines ``name = literal`` or ``name: type = literal``, by name.
+    """Return the values that a cell assigns, by name.
+
+    Each statement of the cell must be ``name = literal`` or ``name: type = literal``.
 
     Raises:
-        ValueError: If the cell holds anything else.
+        ValueError: If there is another statement.
         SyntaxError: If the cell is not Python.
     """
     found = {}
@@ -145,9 +155,9 @@ def literals(source: str) -> dict[str, object]:
 
 
 def parse_number(value: object) -> object:
-    """Convert text that spells a number, also in a list; return other values unchanged.
+    """Return the number that a text spells, and other values unchanged; a list is parsed entry by entry.
 
-    YAML takes ``1e-3`` for text.
+    YAML takes ``1e-3`` for text, for example.
     """
     if isinstance(value, list):
         return [parse_number(v) for v in value]
@@ -160,10 +170,10 @@ def parse_number(value: object) -> object:
         return value
 
 
-def spelled(value: object) -> object:
-    """Convert text that spells a number, or a list of them as NumPy prints it; return other values unchanged.
+def parse_injected(value: object) -> object:
+    """Return the number or the list of numbers that a text spells, and other values unchanged.
 
-    papermill injects values of types that it does not know, those of NumPy, by their text.
+    Papermill injects a value as text if it does not know its type. An array of NumPy is then ``"[1. 2.]"``.
     """
     if isinstance(value, str) and value.startswith("[") and value.endswith("]"):
         return [parse_number(word) for word in value[1:-1].replace(",", " ").split()]

@@ -1,6 +1,7 @@
 """Two maps of the Earth: land and sea, and the vertical component of the magnetic field.
 
-The files in ``book/planet`` say where they come from, and how to make them again.
+The values of a map are an array (rows, columns). Rows go from north to south, columns from the longitude -180
+degrees eastwards. The files in ``book/planet`` say where the data come from, and how to make them again.
 """
 
 from __future__ import annotations
@@ -27,10 +28,7 @@ SHA256 = {
 
 
 def land() -> Array:
-    """Return 1 for cells of half a degree that are mostly land, else 0: (360, 720).
-
-    Rows go from north to south, columns from -180 degrees eastwards.
-    """
+    """Return the map of land and sea, (360, 720): 1 if a cell of half a degree is mostly land, else 0."""
     _check_digest("land.npz")
     with np.load(FOLDER / "land.npz", allow_pickle=False) as found:
         # A row of 720 bits is 90 whole bytes.
@@ -40,16 +38,17 @@ def land() -> Array:
 def magnetic_field(rows: int = 180) -> Array:
     """Return the downward component of the main magnetic field in 2020, at the Earth's mean radius, in nT.
 
-    The map has ``rows`` rows from north to south and twice as many columns from -180 degrees eastwards, with
-    the values at the cells' centers. At the colatitude theta and the longitude phi the field is
-    ``-sum (l + 1) (g_lm cos m phi + h_lm sin m phi) P_lm(cos theta)``, with the file's coefficients g and h
-    of degree l and order m, and Schmidt's semi-normalized functions P_lm.
+    The map is (``rows``, 2 ``rows``), and has the values at the centers of its cells. At the colatitude theta
+    and the longitude phi the field is ``-sum (l + 1) (g_lm cos m phi + h_lm sin m phi) P_lm(cos theta)``. The
+    coefficients g_lm and h_lm, of degree l and order m, are in the file. P_lm are Schmidt's semi-normalized
+    functions.
     """
     theta = (np.arange(rows) + 0.5) * math.pi / rows
     phi = (np.arange(2 * rows) + 0.5) * math.pi / rows - math.pi
     total = np.zeros((rows, 2 * rows))
     for degree, order, value in _read_coefficients():
         m = abs(order)
+        # The coefficient h of a sine has the order -m in the file.
         wave = np.cos(m * phi) if order >= 0 else np.sin(m * phi)
         schmidt = _schmidt_factor(degree, m) * lpmv(m, degree, np.cos(theta))
         total -= (degree + 1) * value * np.outer(schmidt, wave)
@@ -57,10 +56,10 @@ def magnetic_field(rows: int = 180) -> Array:
 
 
 def magnetic_power() -> tuple[float, ...]:
-    """Return the mean square of `magnetic_field` in degrees 0, ..., 13, from the coefficients, in nT^2."""
+    """Return the mean square over the sphere of each degree 0, ..., 13 of `magnetic_field`, in nT^2."""
     power = np.zeros(14)
     for degree, _, value in _read_coefficients():
-        # A Schmidt function times its wave has the mean square 1 / (2 l + 1) over the sphere.
+        # P_lm(cos theta) cos m phi has the mean square 1 / (2 l + 1), and so has the one with sin m phi.
         power[degree] += (degree + 1) ** 2 / (2 * degree + 1) * value**2
     return tuple(power.tolist())
 
@@ -74,16 +73,16 @@ def standardized(values: Array) -> Array:
 
 
 def random_places(rng: np.random.Generator, count: int) -> Array:
-    """Return uniform places as unit vectors, (count, 3)."""
+    """Draw places uniformly from the sphere, as unit vectors, (count, 3)."""
     places = rng.standard_normal((count, 3))
     return np.asarray(places / np.linalg.norm(places, axis=1, keepdims=True))
 
 
 def value_at(values: Array, places: Array) -> Array:
-    """Return the values of a map, (rows, columns), in the cells of places (..., 3).
+    """Return the values of a map in the cells in which places (..., 3) lie.
 
-    Rows go from north to south, columns from -180 degrees eastwards. The first axis points to
-    longitude 0 on the equator, the third to the north pole.
+    Places are unit vectors. Their first axis points to longitude 0 on the equator, and their third axis to
+    the north pole.
     """
     rows, columns = values.shape
     colatitude = np.arccos(places[..., 2].clip(-1, 1))
@@ -94,14 +93,17 @@ def value_at(values: Array, places: Array) -> Array:
 
 
 def _schmidt_factor(degree: int, m: int) -> float:
-    """Return the factor that turns SciPy's Legendre functions into Schmidt's, without the sign (-1)^m."""
+    """Return the factor that turns the Legendre function of SciPy into that of Schmidt.
+
+    SciPy's function contains the sign (-1)^m, and Schmidt's does not.
+    """
     ratio = math.exp(0.5 * (gammaln(degree - m + 1) - gammaln(degree + m + 1)))
     sign = -1.0 if m % 2 else 1.0
     return sign * ratio * (math.sqrt(2) if m else 1.0)
 
 
 def _read_coefficients() -> list[tuple[int, int, float]]:
-    """Return degree, order and coefficient in nT of all terms; a negative order stands for a sine."""
+    """Return degree, order and coefficient in nT of each term. Terms with a sine have a negative order."""
     _check_digest("magnetic.csv")
     with (FOLDER / "magnetic.csv").open(newline="") as file:
         return [

@@ -28,8 +28,9 @@ FOOTER_MIME = "application/vnd.icl.footer+json"
 CARD_MIME = "application/vnd.icl.card+json"
 #: Media type of the drawing of a figure for a phone, see `icl_book.figures.narrow`.
 NARROW_MIME = "application/vnd.icl.narrow+svg"
-#: MyST-NB hides media types that begin like this. Under one of them a notebook keeps its tables, as JSON.
+#: MyST-NB hides media types that begin like this.
 HIDDEN = "application/papermill.record/"
+#: Media type of the tables that a notebook keeps, as JSON.
 TABLES_MIME = f"{HIDDEN}text/plain"
 
 
@@ -37,8 +38,9 @@ def device(wanted: str | None = None) -> torch.device:
     """Return the torch device that notebooks compute on.
 
     Args:
-        wanted: A value of ``ICL_DEVICE``: ``cpu``, ``cuda`` or ``cuda:1``, ...; by default that of the
-            environment, if it is set, else a GPU where there is one, else the CPU.
+        wanted: ``cpu``, ``cuda``, or a GPU by its number, such as ``cuda:1``. The default is the value of the
+            environment variable ``ICL_DEVICE``. If it is not set, the default is a GPU if there is one, and
+            else the CPU.
 
     Raises:
         BadInput: If it is another text, or a device that this machine does not have.
@@ -46,8 +48,10 @@ def device(wanted: str | None = None) -> torch.device:
     import torch
 
     gpus = torch.cuda.device_count()
+    options = ["cpu"]
+    if gpus:
+        options += ["cuda", *(f"cuda:{i}" for i in range(gpus))]
     wanted = wanted or os.environ.get("ICL_DEVICE") or ("cuda" if gpus else "cpu")
-    options = ["cpu", *(["cuda"] if gpus else []), *(f"cuda:{i}" for i in range(gpus))]
     if wanted not in options:
         raise BadInput(
             f"ICL_DEVICE={wanted!r}: must be one of {', '.join(options)} on this machine"
@@ -56,46 +60,54 @@ def device(wanted: str | None = None) -> torch.device:
 
 
 def device_name() -> str:
-    """Return the device in words, e.g. ``"cuda (NVIDIA H200)"``; ``"cpu"`` if no other was used."""
+    """Return `device` in words, for example ``"cuda (NVIDIA H200)"``.
+
+    It is ``"cpu"`` if PyTorch is not imported or has not used a GPU.
+    """
     torch = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_initialized() or (chosen := device()).type == "cpu":
+    if torch is None or not torch.cuda.is_initialized():
+        return "cpu"
+    chosen = device()
+    if chosen.type == "cpu":
         return "cpu"
     return f"{chosen} ({torch.cuda.get_device_name(chosen)})"
 
 
 def machine() -> dict[str, str | int | None]:
-    """Return the CPU model, the number of cores this process may use (off Linux of all), and the system."""
+    """Return the model of the CPU, the number of ``cores``, and the operating ``system``.
+
+    On Linux the cores are those that this process may use, and elsewhere all of the machine.
+    """
     # Only Linux has this file, and on ARM it does not name the model.
     path = Path("/proc/cpuinfo")
-    line = re.search(
-        r"^model name\s*: (.*\S)", path.read_text() if path.is_file() else "", re.MULTILINE
-    )
+    text = path.read_text() if path.is_file() else ""
+    line = re.search(r"^model name\s*: (.*\S)", text, re.MULTILINE)
     model = line[1] if line else platform.processor() or platform.machine()
+    # Only Linux has this function.
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {"cpu": model, "cores": cores, "system": platform.platform(terse=True)}
 
 
 def resident_bytes() -> int:
-    """Return this process's resident memory at its highest; 0 off Linux."""
+    """Return the largest resident memory that this process has had, in bytes, or 0 if this is not Linux."""
     path = Path("/proc/self/status")
-    line = re.search(
-        r"^VmHWM:\s*(\d+) kB", path.read_text() if path.is_file() else "", re.MULTILINE
-    )
+    text = path.read_text() if path.is_file() else ""
+    line = re.search(r"^VmHWM:\s*(\d+) kB", text, re.MULTILINE)
     return int(line[1]) * 1024 if line else 0
 
 
 def check_tree(folder: Path) -> None:
-    """Raise unless Python imports the packages of the repository that ``folder`` lies in, if it lies in one.
+    """Raise unless the packages are imported from the copy of the repository in which a folder lies.
 
-    An environment remembers the folder that it was made for. In a copy of that folder, or after a move, the
-    same commands would read and write the original.
+    A Python environment remembers the folder for which it was made. In a copy of that folder the same
+    commands would thus read and write the original.
 
     Args:
-        folder: The working directory.
+        folder: The working directory. If it does not lie in a copy of the repository, it is right.
 
     Raises:
-        BadInput: If it lies in another tree than `icl` or `icl_book` were imported from, or if the path of
-            the repository or of Python cannot be written in UTF-8, as results are.
+        BadInput: If `icl` or `icl_book` was imported from another copy, or if the path of the repository or
+            of Python cannot be written in UTF-8, in which results are written.
     """
     import icl
 
@@ -105,12 +117,12 @@ def check_tree(folder: Path) -> None:
         except UnicodeEncodeError:
             raise BadInput(f"{path!r}: this name is not UTF-8, as it must be: rename it") from None
 
-    trees = (parent for parent in (folder.resolve(), *folder.resolve().parents) if _is_tree(parent))
-    tree = next(trees, None)
+    folder = folder.resolve()
+    tree = next(filter(_is_tree, (folder, *folder.parents)), None)
     if tree is None:
-        # The folder does not lie in a copy of this repository.
         return
-    for name, source in (("icl", Path(icl.__file__).resolve().parents[1]), ("icl_book", ROOT)):
+    sources = {"icl": Path(icl.__file__).resolve().parents[1], "icl_book": ROOT}
+    for name, source in sources.items():
         if source != tree:
             raise BadInput(
                 f"{name} is imported from {source}, not from {tree}: the environment was made for another "
@@ -119,15 +131,17 @@ def check_tree(folder: Path) -> None:
 
 
 def _is_tree(folder: Path) -> bool:
+    """Return whether a folder is the root of a copy of the repository."""
     return (folder / "book" / "icl_book" / "__main__.py").is_file() and (
         folder / "notebooks"
     ).is_dir()
 
 
 def fingerprint(root: Path, patterns: Iterable[str]) -> str:
-    """Return a digest of the names and contents of files below ``root`` that match one of these globs.
+    """Return a digest of the names and the contents of files below ``root``.
 
-    Files that Python and pip generate are left out.
+    The files are those that match one of the glob ``patterns``, except for those that Python and pip
+    generate.
     """
     total = hashlib.sha256()
     generated = re.compile(r"__pycache__|\.egg-info/")
@@ -138,14 +152,15 @@ def fingerprint(root: Path, patterns: Iterable[str]) -> str:
     return total.hexdigest()
 
 
-#: The parts of a dumped syntax tree that differ between versions of Python, and its layout.
+#: Matches the parts of a dumped syntax tree that differ between versions of Python, and its white space.
 _VARIES = re.compile(r"\w+=\[\]|ctx=Load\(\)|Constant\(value=''\)|[\s,]")
 
 
 def bare(source: str) -> str:
     """Return the syntax tree of a file's code as text, without docstrings.
 
-    Comments and layout do not change it, nor does the version of Python, from 3.11 on.
+    The text does not depend on comments, on the layout of the code, or on the version of Python, from 3.11
+    on.
     """
     tree = ast.parse(source)
     for node in ast.walk(tree):
@@ -174,22 +189,21 @@ def versions() -> dict[str, str]:
 
 
 def commit() -> dict[str, str | bool] | None:
-    """Return the commit of this tree, ``id``, and whether files differ from it, ``dirty``.
+    """Return ``id``, the commit of this tree, and ``dirty``, whether files differ from the commit.
 
-    It is None where git cannot say.
-
-    Files in ``results`` and ``benchmarks/results`` do not count, because runs write them: one run would
-    mark the next as changed.
+    The result is None if git does not know this tree. Files in ``results`` and ``benchmarks/results`` do not
+    count for ``dirty``. Runs write them, so that one run would mark the next one.
     """
     try:
-        if Path(git(ROOT, "rev-parse", "--show-toplevel").strip()).resolve() != ROOT:
-            # The package is installed inside another repository.
+        top = Path(git(ROOT, "rev-parse", "--show-toplevel").strip()).resolve()
+        # If they differ, the package is installed inside another repository.
+        if top != ROOT:
             return None
         changed = git(
             ROOT,
             "status",
             "--porcelain",
-            # This overrides the user's settings.
+            # Without this option a setting of the user could leave out new files.
             "--untracked-files=normal",
             "--",
             ".",
@@ -202,5 +216,5 @@ def commit() -> dict[str, str | bool] | None:
 
 
 def origin() -> dict[str, Any]:
-    """Return machine, versions and commit, as every record of a measurement begins."""
+    """Return `machine`, `versions` and `commit`, with which every record of a measurement begins."""
     return {"machine": machine(), "versions": versions(), "commit": commit()}

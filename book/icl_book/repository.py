@@ -1,6 +1,7 @@
 """The repository: its address, and what git knows about it.
 
-The address is declared in ``_config.yml``; while that is a placeholder, it is git's remote.
+``_config.yml`` declares the address. As long as it has only the `PLACEHOLDER`, the address is that of the
+remote ``origin`` of git.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from icl_book.files import write_atomically
 
 #: The address in ``_config.yml`` until the repository has one.
 PLACEHOLDER = "https://github.com/OWNER/icl-book"
-#: Matches an address on the web or by ssh; user and port are not in its groups.
+#: An address on the web or by ssh. Its groups leave out the user and the port.
 _HOSTED = re.compile(
     r"(?:https?://(?:[^@/]*@)?|ssh://(?:\w+@)?|\w+@)(?P<host>[\w-]+(?:\.[\w-]+)+)(?::\d+/|[:/])"
     r"(?P<path>[\w.~-]+(?:/[\w.~-]+)+)"
@@ -26,9 +27,9 @@ _HOSTED = re.compile(
 
 @cache
 def git_variables() -> frozenset[str]:
-    """Return the names of the environment variables that tie git to one repository, as hooks set them.
+    """Return the names of the environment variables that tie git to one repository.
 
-    Variables with settings are left out: they belong to the user.
+    Git sets them for hooks. The variables with the user's settings are left out.
     """
     command = ["git", "rev-parse", "--local-env-vars"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -36,7 +37,9 @@ def git_variables() -> frozenset[str]:
 
 
 def git(root: Path, *words: str) -> str:
-    """Return the output of a git command on the repository of a folder, even inside another one's hook.
+    """Return the output of a git command on the repository of the folder ``root``.
+
+    It is this repository also if the process runs in a hook of another one, see `git_variables`.
 
     Raises:
         OSError: If git is not installed.
@@ -57,16 +60,15 @@ def git(root: Path, *words: str) -> str:
 
 def declared(root: Path) -> str:
     """Return the address that ``_config.yml`` declares."""
-    url: str = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))["repository"][
-        "url"
-    ]
+    config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))
+    url: str = config["repository"]["url"]
     return url
 
 
 def remote(root: Path) -> str | None:
     """Return the web address of the remote ``origin``, without user, password, port and ``.git``.
 
-    It is None without git or a remote, or where that is a folder.
+    The result is None if git or the remote is missing, or if the remote is a folder.
     """
     try:
         url = git(root, "config", "--get", "remote.origin.url").strip()
@@ -77,27 +79,28 @@ def remote(root: Path) -> str | None:
 
 
 def address(root: Path) -> str:
-    """Return the declared address; where it is the placeholder, that of the remote, if there is one."""
+    """Return the declared address, or, if it is the placeholder, that of the remote, if there is one."""
     url = declared(root)
-    return (remote(root) or url) if url == PLACEHOLDER else url
+    if url == PLACEHOLDER:
+        return remote(root) or url
+    return url
 
 
 def home(root: Path) -> str | None:
-    """Return the address, if there is one: neither the placeholder nor a folder."""
+    """Return the address, or None if there is only the placeholder."""
     url = address(root)
     return None if url == PLACEHOLDER else url
 
 
 def adopt(root: Path) -> bool:
-    """Replace the placeholder, if it is still there, by the remote's address.
-
-    It stands in ``_config.yml`` and ``CITATION.cff``.
+    """Replace the placeholder in ``_config.yml`` and ``CITATION.cff`` by the address of the remote.
 
     Returns:
-        Whether anything was written.
+        Whether the files were written.
     """
-    old, new = declared(root), address(root)
-    # An address is declared already, or there is no remote.
+    old = declared(root)
+    new = address(root)
+    # They are equal if an address is declared already, or if there is no remote.
     if new == old:
         return False
     for path in (root / "_config.yml", root / "CITATION.cff"):
@@ -106,10 +109,11 @@ def adopt(root: Path) -> bool:
 
 
 def configuration(root: Path) -> str:
-    """Return ``_config.yml`` as the book is built with it.
+    """Return the text of ``_config.yml`` with which the book is built.
 
-    A launch button opens the committed notebook, with packages from the declared address. So the
-    book has launch buttons only once that address is declared. Links need any address, declared or git's.
+    If an address is declared, this is the file itself. Otherwise the book has the address of the remote, and
+    no launch buttons, because these need the packages at a declared address. If there is no address at all,
+    the book has no buttons for the repository, either.
     """
     text = (root / "_config.yml").read_text(encoding="utf-8")
     if declared(root) != PLACEHOLDER:

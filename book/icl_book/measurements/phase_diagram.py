@@ -1,13 +1,13 @@
 """Other measurements of the chapter on phases: the extreme examples after Theorem 2, and smooth classes.
 
-In the extreme examples, much noise, a strong signal, long contexts, classes have L = 1 unless it is given,
-since the best window of affine and ReLU functions depends on L / sigma alone.
+The extreme examples are much noise, a strong signal, and long contexts.
 
-- w* is the best window parameter, and its law the leading order in long contexts
-  (`icl.risk.asymptotics.sharp_window`);
-- L is the Lipschitz constant, or the wavenumber of waves, sigma the deviation of the label noise
-  (``noise_std``), and the signal is L / sigma;
-- the column ``error`` is how far ``value`` may be off, a number in the units of ``value``.
+- L is the Lipschitz constant of a class. Waves are the functions cos(L u.x), and their L is the wavenumber.
+- sigma is the standard deviation of the label noise (``noise_std``), and L / sigma is the *signal*.
+- w* is the best window parameter. For affine and ReLU functions w* depends on L / sigma alone, so that these
+  classes have L = 1 here, unless L is an argument.
+- The *law* is the formula for w* in long contexts, `icl.risk.asymptotics.sharp_window`.
+- The column ``error`` is the absolute error of the column ``value``.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,7 +29,11 @@ WAVENUMBERS = (1.0, 4.0)
 
 
 def windows_over_signal(*, dim: int, n_values: Sequence[int]) -> pd.DataFrame:
-    """Return best windows at 40 signals: ``task, n, signal, w``, and ``silent``, the w without noise."""
+    """Return w* at 40 signals from 0.05 to 10^4, and w* without noise.
+
+    Columns ``task``; ``n``; ``signal``; ``w``, which is w* at this signal; ``silent``, which is w* without
+    noise, the same number in all rows of a task and n.
+    """
     signal = np.geomspace(0.05, 1e4, 40)
     parts = []
     for name, n in product(PROPORTIONAL, n_values):
@@ -44,7 +48,10 @@ def windows_over_signal(*, dim: int, n_values: Sequence[int]) -> pd.DataFrame:
 
 
 def slopes_at_much_noise(*, dim: int, n: int) -> pd.DataFrame:
-    """Return slopes of log w* in log sigma from sigma = 200 to 400: ``task, value, error``."""
+    """Return the slope of log w* in log sigma between sigma = 200 and sigma = 400.
+
+    Columns ``task``; ``value``, the slope; ``error``.
+    """
     rows = []
     for name in PROPORTIONAL:
         best = optimal_window(make_task(name, dim), n, [200.0, 400.0])
@@ -54,12 +61,13 @@ def slopes_at_much_noise(*, dim: int, n: int) -> pd.DataFrame:
 
 
 def slopes_of_a_strong_signal(*, dims: Sequence[int], n_values: Sequence[int]) -> pd.DataFrame:
-    """Return slopes of log w* in log(L / sigma) from L / sigma = 10^3 to 10^4 at each n.
+    """Return the slope of log w* in log(L / sigma) between L / sigma = 10^3 and 10^4.
 
-    Columns ``task, dim, n, value, error``.
+    Columns ``task``; ``dim``; ``n``; ``value``, the slope; ``error``.
     """
     rows = []
     for name, dim, n in product(PROPORTIONAL, dims, n_values):
+        # With L = 1 these are the sigma of both signals.
         best = optimal_window(make_task(name, dim), n, [1e-3, 1e-4])
         slope = np.log(best.w[1] / best.w[0]) / np.log(10)
         row = {"task": name, "dim": dim, "n": n, "value": slope}
@@ -68,15 +76,18 @@ def slopes_of_a_strong_signal(*, dims: Sequence[int], n_values: Sequence[int]) -
 
 
 def slopes_in_signal(*, dims: Sequence[int]) -> pd.DataFrame:
-    """Return the smaller of two slopes of log w* in log(L / sigma), from 1 to 10 and from 10 to 100.
+    """Return the smaller of two slopes of log w* in log(L / sigma).
 
-    The length is the one at which the law says w* = 1e5 for L / sigma = 100. Columns ``task, dim, value``,
-    and ``error``, the larger of the two.
+    The first slope is between L / sigma = 1 and 10, the second between 10 and 100. The context length n is
+    such that the law says w* = 1e5 at L / sigma = 100.
+
+    Columns ``task``; ``dim``; ``value``, the smaller slope; ``error``, the larger error of the two slopes.
     """
     rows = []
     for name, dim in product(PROPORTIONAL, dims):
         task = make_task(name, dim)
         n = asymptotics.sharp_context(task, 1e5, noise_std=0.01)
+        # With L = 1 these are the sigma of the signals 1, 10 and 100.
         best = optimal_window(task, n, [1.0, 0.1, 0.01])
         slope = np.diff(np.log(best.w)) / np.log(10)
         error = (best.error[1:] + best.error[:-1]) / np.log(10)
@@ -93,10 +104,12 @@ def smallest_slopes_in_length(
     noise_stds: float | Array = 1.0,
     lipschitz_values: Sequence[float] = (1.0,),
 ) -> pd.DataFrame:
-    """Return the smallest slope of log w* in log n between neighbors of ``lengths``.
+    """Return the smallest slope of log w* in log n over all pairs of neighboring ``lengths``.
 
-    ``noise_stds`` is one number for all lengths or one for each. Columns ``task, lipschitz, dim, value``, and
-    ``error``, the largest of all these slopes.
+    ``noise_stds`` is one number for all lengths, or an array with a number for each length.
+
+    Columns ``task``; ``lipschitz``; ``dim``; ``value``, the smallest slope; ``error``, the largest error of
+    the slopes.
     """
     steps = np.diff(np.log(lengths))
     rows = []
@@ -112,10 +125,12 @@ def smallest_slopes_in_length(
 def slopes_of_the_number_of_tokens(
     *, dims: Sequence[int], lengths: Array, windows: Callable[[Array], Array] | None = None
 ) -> pd.DataFrame:
-    """Return the slope in log n of the log number of tokens attended to, between two lengths.
+    """Return the slope of log N in log n between two lengths. N is the number of tokens attended to.
 
-    The number is sigma^2 over the noise term of the risk, at the best windows for sigma = 1, or at
-    ``windows(lengths)``. Columns ``task, dim, value, error``.
+    N is sigma^2 over the noise term of the risk, for sigma = 1. The windows are the best ones, or
+    ``windows(lengths)`` if ``windows`` is given.
+
+    Columns ``task``; ``dim``; ``value``, the slope; ``error``.
     """
     step = np.log(lengths[1] / lengths[0])
     rows = []
@@ -130,7 +145,7 @@ def slopes_of_the_number_of_tokens(
             inexact = np.zeros(len(lengths))
         risk = population_risk(task, w, lengths, noise_std=1.0)
         slope = np.log(risk.noise[0] / risk.noise[1]) / step
-        # The number falls like w^(-(d-1)/2), so that d times the error of w is more than its effect.
+        # N falls like w^(-(d-1)/2). The relative error of N is thus below d times that of w.
         error = (risk.error + dim * inexact).sum() / step
         rows.append({"task": name, "dim": dim, "value": slope, "error": error})
     return pd.DataFrame(rows)
@@ -139,7 +154,10 @@ def slopes_of_the_number_of_tokens(
 def nearest_over_best(
     *, dims: Sequence[int], n_values: Sequence[float], noise_std: float
 ) -> pd.DataFrame:
-    """Return the risk of the nearest token's label over that at w*: ``task, dim, n, value, error``."""
+    """Return the risk of a prediction by the label of the nearest token, over the risk at w*.
+
+    Columns ``task``; ``dim``; ``n``; ``value``, the ratio of the risks; ``error``.
+    """
     rows = []
     for name, dim, n in product(PROPORTIONAL, dims, n_values):
         task = make_task(name, dim)
@@ -153,16 +171,21 @@ def nearest_over_best(
 
 
 def energies(task: Zonal) -> tuple[float, float]:
-    """Return E |grad f|^2 and E (Laplacian f)^2 over sphere and class, from the degrees up to 140."""
+    """Return E |grad f|^2 and E (Laplacian f)^2, means over the functions of a class and over the sphere.
+
+    The functions are taken up to their spherical harmonics of degree 140.
+    """
+    # The mean square of the part of f of each degree, from 1 on.
     a, _ = task.spectrum(140)
     degree = np.arange(1.0, 141.0)
+    # On this part minus the Laplacian is a multiplication by the eigenvalue.
     eigenvalue = degree * (degree + task.dim - 2)
     return float(a @ eigenvalue), float(a @ eigenvalue**2)
 
 
 def largest_slope(wavenumber: float) -> float:
-    """Return the Lipschitz constant of cos(L u.x) along the unit sphere."""
-    # At t = u.x a step along the sphere changes t by at most the share sqrt(1 - t^2) of its length.
+    """Return the Lipschitz constant of cos(L u.x) along the unit sphere, where L is ``wavenumber``."""
+    # Let t = u.x. A short step along the sphere changes t by at most sqrt(1 - t^2) times its length.
     t = np.linspace(-1, 1, 200001)
     slope = wavenumber * np.abs(np.sin(wavenumber * t)) * np.sqrt(1 - t**2)
     return float(slope.max())
@@ -171,10 +194,11 @@ def largest_slope(wavenumber: float) -> float:
 def waves_over_laws(
     *, dims: Sequence[int], lipschitz_values: Sequence[float], noise_std: float
 ) -> pd.DataFrame:
-    """Return w* of waves at n = 10^10 over its law, and over that law with another energy.
+    """Return w* of waves at n = 10^10 over the law, and over a wrong law.
 
-    Columns ``dim, lipschitz``; ``laplacian``, w* over the law, in which the energy E (Laplacian f)^2 of the
-    class stands; ``gradient``, w* over the law with E |grad f|^2 in its place.
+    The law depends on the class by E (Laplacian f)^2. The wrong law has E |grad f|^2 in this place.
+
+    Columns ``dim``; ``lipschitz``; ``laplacian``, w* over the law; ``gradient``, w* over the wrong law.
     """
     rows = []
     for dim, lipschitz in product(dims, lipschitz_values):
@@ -183,7 +207,7 @@ def waves_over_laws(
         best = optimal_window(wave, 1e10, noise_std).w
         ratio = float(best / asymptotics.sharp_window(wave, 1e10, noise_std))
         exponent = asymptotics.window_law(wave).exponent
-        # The law is proportional to this power of the energy.
+        # The law is proportional to E (Laplacian f)^2 to the power `exponent`.
         with_gradient = ratio * (laplacian / gradient) ** exponent
         row = {"dim": dim, "lipschitz": lipschitz}
         rows.append(row | {"laplacian": ratio, "gradient": with_gradient})
@@ -191,9 +215,9 @@ def waves_over_laws(
 
 
 def smooth_windows_over_law(*, dims: Sequence[int], noise_std: float) -> pd.DataFrame:
-    """Return w* over its law at the length at which the law says 1e5, for waves and quadratic functions.
+    """Return w* over 1e5 at the context length at which the law says 1e5, for waves and quadratic functions.
 
-    Columns ``name``, of the class with L and d; ``value, error``.
+    Columns ``name``, the class with its L and d in words; ``value``, the ratio; ``error``.
     """
     smooth: dict[str, Zonal] = {}
     for dim, lipschitz in product(dims, WAVENUMBERS):
@@ -211,12 +235,17 @@ def smooth_windows_over_law(*, dims: Sequence[int], noise_std: float) -> pd.Data
 
 
 def linear_of_equal_slope(dim: int, wavenumber: float) -> dict[str, Zonal]:
-    """Return linear functions that share a measure of the slope with waves cos(L u.x), by that measure.
+    """Return four classes of linear functions, each as steep as the waves cos(L u.x) by another measure.
 
-    For "L" they are the affine class with the constant L of the waves. Otherwise they are linear functions
-    with one slope in space L', whose mean squared gradient on the sphere is L'^2 (d - 1) / d.
+    L is ``wavenumber``, and the key of a class is the measure. The key "L" has the affine class of the
+    Lipschitz constant L. The other three keys have functions L' q.x with a unit vector q:
+
+    - for "slope in space", L' is L;
+    - for "largest slope", L' is the Lipschitz constant of the waves along the sphere;
+    - for "mean squared gradient", L' is such that both classes have the same E |grad f|^2 on the sphere.
     """
     gradient, _ = energies(Cosine(dim, wavenumber))
+    # The function L' q.x has the mean squared gradient L'^2 (d - 1) / d on the sphere.
     return {
         "L": Affine(dim, wavenumber),
         "slope in space": Linear(dim, wavenumber),
@@ -226,18 +255,18 @@ def linear_of_equal_slope(dim: int, wavenumber: float) -> dict[str, Zonal]:
 
 
 def limits_of_waves_over_linear(*, dims: Sequence[int]) -> pd.DataFrame:
-    """Return the limit for n to infinity of w* of waves, L = 4, over that of linear functions, by the law.
+    """Return the limit, for n to infinity, of w* of waves with L = 4 over w* of linear functions.
 
-    Columns ``dim``; ``equal``, the measure of the slope, a key of `linear_of_equal_slope`; ``value``, by the
-    package's law, and ``error``, its distance from the same ratio by the `energies` of both classes, with
-    rounding.
+    Columns ``dim``; ``equal``, the measure by which both classes are equally steep, a key of
+    `linear_of_equal_slope`; ``value``, the limit by the law; ``error``, the difference between this limit and
+    the same limit computed from the `energies` of both classes, plus rounding.
     """
     rows = []
     for dim in dims:
         wave = Cosine(dim, 4.0)
         exponent = asymptotics.window_law(wave).exponent
         for equal, linear in linear_of_equal_slope(dim, 4.0).items():
-            # The ratio of the laws is the same at all lengths and noises.
+            # The ratio of the two laws is the same for all n and sigma, so that any will do.
             law = asymptotics.sharp_window(wave, 1e12, 0.5)
             value = float(law / asymptotics.sharp_window(linear, 1e12, 0.5))
             by_energies = (energies(wave)[1] / energies(linear)[1]) ** exponent
@@ -247,9 +276,10 @@ def limits_of_waves_over_linear(*, dims: Sequence[int]) -> pd.DataFrame:
 
 
 def class_spread(*, dims: Sequence[int], n_values: Sequence[int], noise_std: float) -> pd.DataFrame:
-    """Return the largest over the smallest w* of affine, ReLU and cosine functions with L = 1.
+    """Return the largest w* over the smallest w* of affine, ReLU and cosine functions with L = 1.
 
-    Columns ``dim, n, value, error``. The value is infinite, and its error zero, if the smallest w* is zero.
+    Columns ``dim``; ``n``; ``value``, the ratio; ``error``. If the smallest w* is zero, the ratio is infinite
+    and its error zero.
     """
     rows = []
     for dim, n in product(dims, n_values):
@@ -268,13 +298,15 @@ def class_spread(*, dims: Sequence[int], n_values: Sequence[int], noise_std: flo
 def steeper_waves(
     *, dims: Sequence[int], n_decades: Sequence[int], noise_std: float
 ) -> pd.DataFrame:
-    """Return w* of waves of wavenumber 8 over that of 1, where waves are divided by their largest slope.
+    """Return w* of waves with the wavenumber 8 over w* of waves with the wavenumber 1.
 
-    Columns ``dim``; ``k``, with n = 10^k; ``value, error``.
+    Both waves are divided by their `largest_slope`, so that their Lipschitz constant is one.
+
+    Columns ``dim``; ``k``, where the context length is n = 10^k; ``value``, the ratio; ``error``.
     """
     rows = []
     for dim, k in product(dims, n_decades):
-        # To divide functions by their slope is, for the window, to multiply the noise by it.
+        # To divide the functions by a number moves w* as much as to multiply the noise by this number.
         steep = optimal_window(Cosine(dim, 8.0), 10.0**k, largest_slope(8.0) * noise_std)
         flat = optimal_window(Cosine(dim, 1.0), 10.0**k, largest_slope(1.0) * noise_std)
         value = float(steep.w / flat.w)

@@ -1,4 +1,9 @@
-"""Best windows on a planet: how flat they are, by trial on the map, and of places that crowd together."""
+"""Best windows on a planet: how much others cost, a search by trial, and places that crowd together.
+
+A *map* has a value at each place of the sphere. The tokens are places. In a context n places are *known*:
+they have labels, the values of the map plus noise. The query is a place in question, and w the window
+parameter.
+"""
 
 from __future__ import annotations
 
@@ -16,33 +21,33 @@ Array = NDArray[np.float64]
 
 #: A covariance is tabulated at this many angles.
 _ANGLES = 8001
-#: Tokens with less than exp(-25) of the largest weight are left out.
+#: Places with less than exp(-25) of the largest weight are left out.
 _MAX_EXPONENT = 25
-#: The windows that are tried are these steps from a given one, two to an octave.
+#: The windows tried are w 2^(step / 2) for these steps, where w is a given window.
 _STEPS = np.arange(-6, 7)
 
 
 def nearly_best(task: Zonal, n: int, noise_std: float, *, more: float = 0.01) -> pd.DataFrame:
-    """Return the two windows whose exact risk is by the share ``more`` above the least risk.
+    """Return the two windows whose exact risk is 1 + ``more`` times the least risk.
 
     Returns:
-        Columns ``end``, "largest" for the window of the largest radius, which has the smaller w, and "least";
-        ``w``, and its relative ``error``.
+        A row for each window: ``end``, which is "largest" for the smaller w, since its radius is the largest,
+        and "least" for the larger w; ``w``; and the relative ``error`` of w.
 
     Raises:
-        ValueError: If one of them is more than a factor eight away from the best w.
+        ValueError: If one of the two w is less than 1/8 of the best w, or more than 8 times the best w.
     """
     best = optimal_window(task, n, noise_std)
 
     def above(log_factor: float) -> float:
-        """Return the share by which the risk at a multiple of the best w is too large, minus ``more``."""
+        """Return risk / least risk - 1 - ``more``, for the best w times exp(``log_factor``)."""
         w = float(best.w) * np.exp(log_factor)
         return float(population_risk(task, w, n, noise_std).total / best.risk) - 1 - more
 
     rows = []
     for end, far in (("largest", -np.log(8)), ("least", np.log(8))):
         root = brentq(above, 0, far, xtol=1e-10)
-        # At the root itself `above` is zero, so that this is its slope in log w, without the sign.
+        # At the root `above` is zero. This is thus the absolute value of its slope in log w.
         slope = above(1.001 * root) / (0.001 * abs(root))
         w = float(best.w) * np.exp(root)
         # The relative error of the best w stands for that of the least risk, which is flat there.
@@ -61,24 +66,25 @@ def radius_by_trial(
     samples: int = 5,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """Find the radius of the best window by trial on a map: without a power law or a formula for the risk.
+    """Find the radius of the best window by trial on a map, without a formula for the risk.
 
-    Questions, the values at random places, are answered from the values at n others with windows of an eighth
-    to eight times ``w``. The label noise is integrated out: it adds ``noise_std**2`` times the sum of the
-    squared weights. The radius of a window w is that of the Earth over the root of w.
+    The values at random places in question are predicted from n known places, by windows from ``w`` / 8 to
+    8 ``w``. The best window has the least mean squared error. Noise is not drawn: on average it adds
+    ``noise_std**2`` times the sum of the squared weights to the squared error. The radius of a window is the
+    radius of the Earth over the square root of its w.
 
     Args:
         values: The map, (rows, columns), as in `icl_book.planet.value_at`.
-        w: The window in the middle of those that are tried.
-        n: Places that are known.
+        w: The middle one of the windows tried.
+        n: Number of known places.
         noise_std: Standard deviation of the label noise.
-        questions: Questions in each sample, shared equally between its sets of places, rounded down, but at
-            least one for each set.
-        samples: Independent samples.
+        questions: Places in question in each sample. A sample has several sets of n known places, and each
+            set gets the same number of questions, at least one.
+        samples: Number of independent samples.
         seed: Root of the random streams.
 
     Returns:
-        The radius in kilometres, and one standard error of it by the jackknife over samples.
+        The radius in kilometres, and its standard error by the jackknife over samples.
     """
     windows = w * 2.0 ** (_STEPS / 2)
     # A sample has about 20,000 places, in sets of n.
@@ -91,16 +97,20 @@ def radius_by_trial(
         wanted = random_places(rng, sets * per_set).reshape(sets, per_set, 3)
         known = value_at(values, places)
         truth = value_at(values, wanted).ravel()
-        # A row for each question, with the places of its set; sets follow each other.
+        # The axes are the questions of all sets, and the known places of the set of each question.
         cosine = (wanted @ places.mT).reshape(-1, n)
         nearest = cosine.max(axis=1)
-        # The tokens that count for each question, one after the other: `row` is the question of each.
+        # These are all pairs of a question, `row`, and a known place that counts for it in the widest window.
         row, column = np.nonzero(cosine > nearest[:, None] - _MAX_EXPONENT / windows[0])
-        label, behind = known[row // per_set, column], nearest[row] - cosine[row, column]
+        label = known[row // per_set, column]
+        # In a pair the place has exp(-w behind) times the weight of the nearest place.
+        behind = nearest[row] - cosine[row, column]
         for i, window in enumerate(windows):
-            # Each next window is narrower, so that a token that is left out stays out.
+            # Each window is narrower than the one before, so that a pair that is left out stays out.
             near = window * behind < _MAX_EXPONENT
-            row, label, behind = row[near], label[near], behind[near]
+            row = row[near]
+            label = label[near]
+            behind = behind[near]
             weight = np.exp(-window * behind)
             total = np.bincount(row, weight)
             answer = np.bincount(row, weight * label) / total
@@ -108,14 +118,15 @@ def radius_by_trial(
             missed = (answer - truth) ** 2 + noise_std**2 * squares
             errors[sample, i] = missed.mean()
 
-    def radius(curve: Array) -> float:
-        """Return the radius at the least point of a curve over `_STEPS`, half octaves from ``w``."""
-        return float(RADIUS * (w * 2 ** (_find_least(curve)[0] / 2)) ** -0.5)
+    def find_radius(curve: Array) -> float:
+        """Return the radius of the window at which a curve of squared errors over `_STEPS` is least."""
+        step, _ = _find_least(curve)
+        return float(RADIUS * (w * 2 ** (step / 2)) ** -0.5)
 
-    total = errors.sum(axis=0)
-    # These are the radii without one of the samples each.
-    left_out = np.array([radius(curve) for curve in total - errors])
-    return radius(total), _estimate_error(left_out)
+    all_errors = errors.sum(axis=0)
+    # Each of these radii is found with one sample left out.
+    left_out = np.array([find_radius(curve) for curve in all_errors - errors])
+    return find_radius(all_errors), _estimate_error(left_out)
 
 
 def windows_of_places(
@@ -131,25 +142,27 @@ def windows_of_places(
 ) -> pd.DataFrame:
     """Estimate the best window of uniform and of clustered places by sampling places.
 
-    Clustered places are around ``clusters`` uniform centers, new ones for each context: normal in the
-    tangent plane, ``width`` radians in each direction. Given the places, the mean over turned maps and over
-    the noise is a closed form in the covariance, so that only places are sampled.
+    Clustered places lie around random centers, normally distributed in the plane tangent at their center.
+    Each context has new centers. Only places are sampled, because `mean_risks` takes the means over randomly
+    rotated maps and over the noise by a formula.
 
     Args:
-        task: A class on the sphere in three dimensions, a turned map.
-        n: Places that are known.
+        task: A class on the sphere in three dimensions. Its functions are randomly rotated maps.
+        n: Number of known places.
         noise_std: Standard deviation of the label noise.
-        clusters: Number of centers.
+        clusters: Number of centers in a context.
         width: Standard deviation around a center in each direction, in radians.
-        contexts: Samples of n places, two or more.
-        queries: Places in question, in each context.
+        contexts: Number of contexts, two or more.
+        queries: Number of places in question in each context.
         seed: Root of the random streams.
 
     Returns:
-        Columns ``known`` and ``asked``, "uniform" or "clustered"; best ``w`` with its ``error``, one standard
-        error by the jackknife over contexts; ``factor``, the risk with the exact best window of uniform
-        places over the least risk, and its ``factor_error``.
+        A row for each pair of laws: ``known``, the law of the known places, and ``asked``, the law of the
+        places in question, each "uniform" or "clustered"; ``w``, the best window, and ``error``; ``factor``,
+        the risk at the exact best window of uniform places over the least risk, and ``factor_error``. Both
+        errors are standard errors by the jackknife over contexts.
     """
+    # This is the best window if all places are uniform.
     exact = float(optimal_window(task, n, noise_std).w)
     windows = exact * 2.0 ** (_STEPS / 2)
     table = _tabulate_covariance(task)
@@ -165,10 +178,11 @@ def windows_of_places(
             wanted = _draw_places(asked, centers, queries, width, rng)
             risks[context] = mean_risks(task, places, wanted, windows, noise_std, table)
         total = risks.sum(axis=0)
-        # These are the mean risks without one of the contexts each, (contexts, windows).
+        # Each row is the mean risk at all windows with one context left out.
         left_out = (total - risks) / (contexts - 1)
         best = [_find_least(curve) for curve in left_out]
         w = [exact * 2 ** (step / 2) for step, _ in best]
+        # At this index the window is `exact`.
         center = int(np.flatnonzero(_STEPS == 0)[0])
         factor = [curve[center] / least for curve, (_, least) in zip(left_out, best, strict=True)]
         step, least = _find_least(total / contexts)
@@ -193,15 +207,24 @@ def mean_risks(
     noise_std: float,
     table: tuple[Array, Array] | None = None,
 ) -> Array:
-    """Return the mean risk over turned maps, noise and queries, given the places, for each window.
+    """Return the risk of each window given the places: a mean over rotated maps, noise and queries.
 
-    Places (n, 3), queries ``wanted`` (queries, 3), windows (k,). ``table`` is what `_tabulate_covariance`
-    returns for the class, and is made here if it is not given.
+    Args:
+        task: A class on the sphere in three dimensions. Its functions are randomly rotated maps.
+        places: The known places, (n, 3).
+        wanted: The places in question, (queries, 3).
+        windows: Window parameters, (windows,).
+        noise_std: Standard deviation of the label noise.
+        table: What `_tabulate_covariance` returns for the class. By default it is computed here.
+
+    Returns:
+        The risks, (windows,).
     """
     theta, covariance = table or _tabulate_covariance(task)
     n = len(places)
     gram = _interpolate(theta, covariance, places @ places.T)
-    # The table lacks the fine variance of the class and the noise, which a label shares with itself only.
+    # The table is the covariance of the values at different places. The variance of a label has two more
+    # terms: the noise, and `Zonal.unresolved`, which is in `second_moment`.
     np.fill_diagonal(gram, task.second_moment + noise_std**2)
     cosine = wanted @ places.T
     scores = cosine - cosine.max(axis=1, keepdims=True)
@@ -210,13 +233,14 @@ def mean_risks(
     weights /= weights.sum(axis=2, keepdims=True)
     product = (weights.reshape(-1, n) @ gram).reshape(weights.shape)
     product -= 2 * _interpolate(theta, covariance, cosine)
-    # For each query this is weights.gram.weights - 2 weights.(covariances with the query).
+    # The mean of (f(x_q) - weights.labels)^2 is `second_moment` - 2 weights.c + weights.gram.weights, where c
+    # are the covariances of the labels with f(x_q). This is the sum of the last two terms.
     risk = (product * weights).sum(axis=2).mean(axis=1)
     return np.asarray(risk + task.second_moment)
 
 
 def _tabulate_covariance(task: Zonal) -> tuple[Array, Array]:
-    """Return angles from 0 to pi and the covariance there."""
+    """Return angles from 0 to pi, and the covariance of a class between places at these angles."""
     theta = np.linspace(0, np.pi, _ANGLES)
     return theta, task.covariance(np.cos(theta))
 
@@ -224,7 +248,7 @@ def _tabulate_covariance(task: Zonal) -> tuple[Array, Array]:
 def _draw_places(
     law: str, centers: Array, count: int, width: float, rng: np.random.Generator
 ) -> Array:
-    """Return places (count, 3) of a law, "uniform" or "clustered" around centers (clusters, 3)."""
+    """Draw places (count, 3): "uniform" ones, or "clustered" ones around ``centers`` (clusters, 3)."""
     if law == "uniform":
         return random_places(rng, count)
     normal = rng.standard_normal((count, 3))
@@ -235,15 +259,16 @@ def _draw_places(
 
 
 def _interpolate(theta: Array, covariance: Array, cosine: Array) -> Array:
-    """Return the covariance at cosines, from its table."""
+    """Return the covariance between places with these inner products, from a table of it by angle."""
     return np.asarray(np.interp(np.arccos(cosine.clip(-1, 1)), theta, covariance))
 
 
 def _find_least(curve: Array) -> tuple[float, float]:
-    """Return where in `_STEPS`, and at what value, a curve is least, by a polynomial through five points.
+    """Return the step at which a curve is least, and its value there.
 
-    These are its least point and two on each side, or fewer at an end. The least value of the polynomial is
-    searched up to one step from the least point, also beyond an end of `_STEPS`.
+    The curve is given at `_STEPS`. A polynomial goes through its least point and two points on each side, or
+    fewer at an end of `_STEPS`. The polynomial is searched up to one step on both sides of the least point.
+    From an end of `_STEPS` the search goes beyond it, because the curve may still fall there.
     """
     at = int(curve.argmin())
     near = np.arange(max(0, at - 2), min(curve.size, at + 3))
@@ -254,6 +279,6 @@ def _find_least(curve: Array) -> tuple[float, float]:
 
 
 def _estimate_error(values: Array) -> float:
-    """Return the standard error of an estimate from its values with one sample left out."""
+    """Return the jackknife's standard error. ``values`` are the estimates with one sample left out each."""
     m = values.size
     return float(np.sqrt((m - 1) / m * np.sum((values - values.mean()) ** 2)))

@@ -1,10 +1,13 @@
 """What training finds: the growth of M, and the units in which all of W_V, W_K, W_Q are trained.
 
-A full unit sees tokens z = (x, y), the query with an empty label slot, and predicts the last entry of
-``W_V sum_i omega_i z_i``, with the softmax weights omega of the scores ``z_i' W_K' W_Q z_q``. Of W_V only
-the last row ``(v', c)`` reaches the prediction, v for the tokens and the *corner* c for the labels. The
-*token block* of ``W_K' W_Q``, its first d rows and columns, is M in a unit that has only this matrix, and w
-is the window parameter of M = w I.
+A simple unit has one matrix M, and its scores are ``x_i' M x_q``. w is the window parameter of M = w I.
+
+A *full unit* sees z = (x, y), a token with its label, where the query has the label 0. Its softmax weights
+omega have the scores ``z_i' W_K' W_Q z_q``. Its prediction is the last entry of ``W_V sum_i omega_i z_i``.
+
+- Of W_V only the last row ``(v', c)`` reaches the prediction. v is for the tokens. c, the *corner*, is for
+  the labels.
+- The *token block* of ``W_K' W_Q`` is its first d rows and columns. It takes the place of M.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,9 +33,9 @@ from icl_book.measurements import tabulate_record
 
 @dataclass(frozen=True)
 class Leaning(Affine):
-    """Linear functions of the first coordinate, all with positive slope, so that their negatives never occur.
+    """Functions s x_1 with a positive slope s, uniform from L / 2 to 3 L / 2.
 
-    The inherited covariance is not theirs.
+    Only `sample` is right for them. The inherited covariance is that of the affine class.
     """
 
     def sample(self, rng: Rng, count: int) -> Function:
@@ -45,13 +48,17 @@ class Leaning(Affine):
 def trained_norms(
     tasks: Mapping[float, Task], *, record: Sequence[int], **training: Any
 ) -> pd.DataFrame:
-    """Train units with steps of constant size from M = 0, until the last step of ``record``.
+    """Train units from M = 0 with steps of constant size, and return the norms of M.
 
-    ``tasks`` has the class for each Lipschitz constant, and there is a unit for each class and seed. Units of
-    one seed see the same tokens and noise. ``training`` goes to `icl.pretrain.train_grid`.
+    There is a unit for each class and seed. Units of one seed see the same tokens and noise.
+
+    Args:
+        tasks: The classes by their Lipschitz constant.
+        record: The steps at which the norm is recorded. The training ends at the last of them.
+        training: Other arguments of `icl.pretrain.train_grid`.
 
     Returns:
-        Columns ``lipschitz``, ``step``, ``seed`` and ``norm``, the spectral norm of M.
+        Columns ``lipschitz``, ``step``, ``seed`` and ``norm``, the spectral norm of M after this step.
     """
     units = train_grid(
         list(tasks.values()), steps=record[-1], schedule="constant", record=record, **training
@@ -65,14 +72,19 @@ def trained_norms(
 
 
 def norm_ratios(units: pd.DataFrame, *, steps: Sequence[int]) -> pd.DataFrame:
-    """Compare the norms of `trained_norms` at each Lipschitz constant and at the next smaller one.
+    """Compare the norm of M at each Lipschitz constant with the norm at the next smaller constant.
 
-    Of the given steps the one counts at which the median of the log ratio over the seeds is smallest.
+    Both norms are of the same step. For each pair of constants it is that one of ``steps`` at which the
+    median of the log ratio over the seeds is smallest.
+
+    Args:
+        units: The table of `trained_norms`.
+        steps: Recorded steps.
 
     Returns:
-        A row for each pair of constants and seed: ``lipschitz``; ``smaller``, the next smaller constant;
-        ``seed``; and ``log_ratio``, the logarithm of the norm at the larger constant over that at the smaller
-        one.
+        A row for each pair of constants and each seed: ``lipschitz``, the larger constant; ``smaller``, the
+        smaller one; ``seed``; ``log_ratio``, the logarithm of the norm at the larger constant over the norm
+        at the smaller one.
     """
     looked_at = units[units.step.isin(steps)]
     log = np.log(looked_at.pivot(index=["step", "seed"], columns="lipschitz", values="norm"))
@@ -94,20 +106,28 @@ def train_full_units(
     seeds: int,
     **training: Any,
 ) -> pd.DataFrame:
-    """Train units with all matrices free from random starts.
+    """Train full units from random starts.
 
-    All entries start as independent normal numbers. W_K and W_Q have ``width`` rows. Up to d + 1 rows the
-    deviation is 0.3, and with more it is smaller, so that columns start with the same mean square length.
-    ``tasks`` has classes by name; ``training`` goes to `icl.pretrain.train_grid`.
+    All entries of W_V, W_K and W_Q start as independent normal numbers with the standard deviation 0.3. If
+    W_K and W_Q have more than d + 1 rows, the deviation is smaller, so that the mean square length of a
+    column of W_K and W_Q is that of d + 1 rows.
+
+    Args:
+        tasks: The classes by name.
+        dim: The dimension d of the tokens.
+        noise_std: Standard deviation of the label noise.
+        width: The number of rows of W_K and W_Q.
+        seeds: The number of units for each class.
+        training: Other arguments of `icl.pretrain.train_grid`.
 
     Returns:
-        A row for each class and seed: ``task``, ``dim``, ``noise_std``, ``width``, ``seed``, the entries
-        ``scores`` (W_K' W_Q) and ``values`` ((v', c)), and
+        A row for each class and seed: ``task``, ``dim``, ``noise_std``, ``width``, ``seed``, and
 
-        - ``window``, the mean diagonal of the token block of W_K' W_Q, and ``corner``, |c|;
-        - ``outside``, the norm of all entries outside the token block over that of the block, the last column
-          taken as zero, which it would be after a start at zero;
-        - ``last_column``, the norm of this column of W_Q after training over that before.
+        - ``scores``, the matrix W_K' W_Q after training, and ``values``, the last row (v', c) of W_V;
+        - ``window``, the mean of the diagonal of the token block, and ``corner``, |c|;
+        - ``outside``, the norm of the entries of W_K' W_Q outside the token block over the norm of the block.
+          The last column is left out, because it does not reach the scores: the query has the label 0;
+        - ``last_column``, the norm of the last column of W_Q after training over its norm before.
     """
     units = train_grid(
         list(tasks.values()),
@@ -131,6 +151,7 @@ def train_full_units(
             block = scores[:dim, :dim]
             outside_block = scores.copy()
             outside_block[:dim, :dim] = 0
+            # This column is for the label of the query, which is 0.
             outside_block[:, dim] = 0
             last_column = np.linalg.norm(W_Q[:, dim])
             rows.append(
@@ -152,10 +173,11 @@ def train_full_units(
 
 
 def changed_predictions(*, dim: int, context_length: int) -> dict[str, float]:
-    """Return the largest change of a random unit's predictions when a part of W_V is drawn anew.
+    """Return by how much the predictions of a random full unit change when a part of W_V is drawn anew.
 
-    The parts are the first d ``rows``, which do not reach the prediction, and the first d ``columns``. The
-    change is absolute, and the largest in 100 random contexts.
+    Returns:
+        The largest absolute change of the prediction in 100 random contexts: ``rows``, if the first d rows of
+        W_V are drawn anew, which do not reach the prediction; ``columns``, if the first d columns are.
     """
     rng = stream(0, "evaluation")
     tokens = torch.from_numpy(rng.standard_normal((100, context_length + 1, dim + 1)))
@@ -177,11 +199,11 @@ def changed_predictions(*, dim: int, context_length: int) -> dict[str, float]:
 
 
 def added_error(task: Zonal, *, noise_std: float, context_length: int) -> float:
-    """Return what a random v adds to the squared error in random contexts and their mirror images.
+    """Return what a random v adds to the squared error of a full unit, in units of the mean of (v'm)^2.
 
-    The mirror image of a context has the opposite labels and target. The unit ignores labels in its scores,
-    so that v adds ``v' sum omega x`` to both predictions. The added error is divided by the mean of its
-    square, and is one, since the cross terms cancel.
+    v adds ``v'm`` to the prediction, where ``m = sum_i omega_i x_i``. Each of 200 random contexts is taken
+    twice, the second time with all labels and the target multiplied by -1. The scores of the unit ignore
+    labels, so that v adds the same number both times. The cross terms cancel, and the result is one.
     """
     contexts = 200
     dim = task.dim
@@ -192,12 +214,13 @@ def added_error(task: Zonal, *, noise_std: float, context_length: int) -> float:
     # The query has no label.
     y[:, -1] = 0
     W_V, W_K, W_Q = torch.from_numpy(rng.standard_normal((3, dim + 1, dim + 1)))
-    # Without these columns labels do not enter the scores.
+    # With zeros in these columns labels do not enter the scores.
     W_K[:, -1] = 0
     W_Q[:, -1] = 0
     without_v = W_V.clone()
     # These entries are v.
     without_v[-1, :-1] = 0
+    # The first list has what v adds to the squared error, the second (v'm)^2.
     added = []
     moved = []
     for sign in (1, -1):
@@ -213,23 +236,24 @@ def added_error(task: Zonal, *, noise_std: float, context_length: int) -> float:
 def corner_optimum(
     task: Zonal, *, context_length: int, noise_stds: Sequence[float], contexts: int
 ) -> pd.DataFrame:
-    """Return the population optimum of corner c and window w together, and of the window alone.
+    """Return the corner c and the window w of the least risk, and the best window for c = 1.
 
-    The unit predicts ``c sum_i omega_i y_i``, and w is searched from 0 to 30. Labels are integrated out,
-    tokens sampled: once for a grid of windows, which serves every noise.
+    The prediction is ``c sum_i omega_i y_i``, and w is searched from 0 to 30. The mean over labels is a
+    formula. The mean over tokens is sampled, with the same contexts for every noise.
 
     Returns:
-        Columns ``noise_std``, the best ``c`` and ``w`` and their ``risk``; ``w_one`` and ``risk_one``, the
-        best w at c = 1 and its risk.
+        A row for each noise: ``noise_std``; ``c`` and ``w`` of the least risk, and this ``risk``; ``w_one``,
+        the best w for c = 1, and ``risk_one``, the risk there.
     """
     moments = _spline_moments(task, context_length, contexts)
+    # This is E f(x)^2, the risk of the prediction 0.
     power = task.second_moment
     w = np.linspace(0, 30, 3001)
     rows = []
     for noise_std in noise_stds:
         cross, square, spread = moments(w).T
         square = square + noise_std**2 * spread
-        # The risk power - 2 c cross + c^2 square is least at the corner c = cross / square.
+        # The risk is power - 2 c cross + c^2 square. It is least at c = cross / square.
         free = power - cross**2 / square
         # This is the risk at c = 1.
         at_one = power - 2 * cross + square
@@ -251,11 +275,13 @@ def corner_optimum(
 def _spline_moments(task: Zonal, context_length: int, contexts: int) -> CubicSpline:
     """Return a spline in w, from 0 to 30, of E omega' k_q, E omega' K omega and E |omega|^2, in this order.
 
-    K are the covariances of the class between the examples, k_q those with the query.
+    K is the matrix of the covariances E f(x_i) f(x_j), and k_q the vector of the E f(x_i) f(x_q). The means
+    are over sampled contexts.
     """
     windows = np.concatenate([np.linspace(0, 4, 21), np.geomspace(4.4, 30, 16)])
     rng = stream(0, "monte carlo")
     x = uniform_sphere(rng, contexts, context_length + 1, task.dim)
+    # Without noise its `gain` is omega' k_q, and its `product` omega' K omega.
     form = QuadraticRisk.of(task, x, 0.0)
     identity = torch.eye(task.dim, dtype=torch.float64)
     means = []
@@ -271,9 +297,10 @@ def _spline_moments(task: Zonal, context_length: int, contexts: int) -> CubicSpl
 def windows_in_time(
     task: Zonal, *, noise_std: float, lengths: Sequence[int], times: Sequence[float]
 ) -> pd.DataFrame:
-    """Return exact windows along the population flow from M = 0, `icl.risk.population_flow`.
+    """Return the window w at several times of the gradient flow from M = 0, `icl.risk.population_flow`.
 
-    Columns ``n``, of ``lengths``; ``time``, one of ``times`` or infinite for the minimizer; and ``w``.
+    Columns ``n``, one of ``lengths``; ``time``, one of ``times``, or infinity for the window of the least
+    risk; ``w``.
     """
     rows = []
     for n in lengths:

@@ -1,8 +1,11 @@
 """The tensor trick: formulas broken on purpose, five gradients, ranks, and counted operations.
 
-The scores are ``S = A1 X A2'``, and vec stacks the rows of a matrix, so that ``vec S`` is the Kronecker
-product of A1 and A2 times ``vec X``. U is exp(S), ``alpha`` its row sums, F = U / alpha, and B the target. A
-``kind`` is one of the five losses of `icl.tensor_trick.formulas`, and P the gradient of a loss in the scores.
+- S = A1 X A2' are the scores.
+- vec stacks the rows of a matrix. The *trick* is the formula ``vec S = K vec X``, where K is the Kronecker
+  product of A1 and A2.
+- U is exp(S), ``alpha`` has the row sums of U, F is U / alpha, and B is the target.
+- A ``kind`` is the name of one of the five losses of `icl.tensor_trick.formulas`.
+- P is the gradient of a loss in the scores.
 """
 
 import math
@@ -23,7 +26,10 @@ Problem = tuple[Tensor, Tensor, Tensor, Tensor]
 
 
 def normal_problem(n: int, dim: int, rng: np.random.Generator, *draws: int) -> Problem:
-    """Draw A1, A2 and X standard normal, rows of B softmaxes of standard normal vectors."""
+    """Draw A1, A2 and X with standard normal entries, and B, whose rows are softmaxes of such vectors.
+
+    ``draws`` are leading dimensions of all four.
+    """
     A1 = torch.from_numpy(rng.standard_normal((*draws, n, dim)))
     A2 = torch.from_numpy(rng.standard_normal((*draws, n, dim)))
     X = torch.from_numpy(rng.standard_normal((*draws, dim, dim)))
@@ -32,17 +38,17 @@ def normal_problem(n: int, dim: int, rng: np.random.Generator, *draws: int) -> P
 
 
 def difference(left: Tensor, right: Tensor) -> float:
-    """Return the largest difference of two tensors in units of the largest entry of the second."""
+    """Return the largest absolute difference of two tensors over the largest absolute entry of ``right``."""
     return float((left - right).abs().max() / right.abs().max())
 
 
-def broken(dims: Sequence[int], draws: int, seed: int) -> pd.DataFrame:
-    """Break the trick and the two losses as a slip of the pen would.
+def break_formulas(dims: Sequence[int], draws: int, seed: int) -> pd.DataFrame:
+    """Compute the trick and two losses with slips of the pen, and compare the results with the right ones.
 
     Returns:
-        Columns ``statement``, "trick" or the loss; ``what``, the slip; ``dim``, ``n``; and ``difference``,
-        the relative one of `difference` between what the slip gives and what is right, the smallest of the
-        draws.
+        A row for each slip and dimension: ``statement``, which is "trick" or the kind of the loss; ``what``,
+        the slip; ``dim``; ``n``; and ``difference``, the `difference` between the wrong and the right result,
+        the smallest one over the draws.
     """
     rows = []
     for dim in dims:
@@ -50,14 +56,14 @@ def broken(dims: Sequence[int], draws: int, seed: int) -> pd.DataFrame:
         rng = stream(seed, "tasks", dim)
         for _ in range(draws):
             A1, A2, X, B = normal_problem(n, dim, rng)
-            # Scores then have the variance one.
+            # The scores then have the variance one.
             X = X / dim
             S = A1 @ X @ A2.T
             U = S.exp()
             alpha = U.sum(-1, keepdim=True)
             normalized = (U / alpha - B).square().sum()
             rescaled = (U - alpha * B).square().sum()
-            # Each entry has what the slip gives, and what is right.
+            # Each value has the wrong result and the right one.
             slips = {
                 ("trick", "vec by columns"): (torch.kron(A1, A2) @ vec(X.T), vec(S.T)),
                 ("normalized", "columns of B"): ((U / alpha - B.T).square().sum(), normalized),
@@ -83,13 +89,15 @@ def broken(dims: Sequence[int], draws: int, seed: int) -> pd.DataFrame:
 
 
 def kron_loss(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor, kind: str = "normalized") -> Tensor:
-    """Compute `icl.tensor_trick.loss` as printed, a sum of single regressions over the blocks A_j.
+    """Compute `icl.tensor_trick.loss` as papers print it, as a sum of regressions on the blocks A_j.
 
-    A_j are those rows of the Kronecker product that give row j of the scores. The arguments are those of
-    `icl.tensor_trick.loss` without leading dimensions.
+    The block A_j consists of the rows of the Kronecker product that give row j of the scores. The arguments
+    are those of `icl.tensor_trick.loss`, without leading dimensions.
     """
-    # A_j has m rows, one for each token of A2.
-    A, x, m = torch.kron(A1, A2), X.reshape(-1), A2.shape[0]
+    A = torch.kron(A1, A2)
+    x = X.reshape(-1)
+    # A_j has a row for each row of A2.
+    m = A2.shape[0]
     total = X.new_zeros(())
     for j in range(A1.shape[0]):
         u = torch.exp(A[j * m : (j + 1) * m] @ x)
@@ -110,18 +118,19 @@ def kron_loss(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor, kind: str = "normali
 
 
 def kron_gradient(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor, kind: str = "normalized") -> Tensor:
-    """Compute the gradient of `kron_loss` in X, (d, e), by autograd through the explicit product."""
+    """Compute the gradient of `kron_loss` in X by autograd, through the whole Kronecker product."""
     slope: Tensor = torch.func.grad(lambda Y: kron_loss(A1, A2, Y, B, kind))(X)
     return slope
 
 
 def gradients(dims: Sequence[int], draws: int, seed: int) -> pd.DataFrame:
-    """Compare the closed form A1' P A2 of all five gradients with autograd through the explicit product.
+    """Compare two formulas for the gradient of each loss with autograd, which is `kron_gradient`.
 
     Returns:
-        Columns ``kind``; ``what``, "closed form" or "P transposed", a slip; and ``difference``, the relative
-        one of `difference`: for the closed form the largest over dimensions and draws, for the slip the
-        smallest.
+        A row for each kind and formula: ``kind``; ``what``, which is "closed form" for A1' P A2, or
+        "P transposed" for the wrong formula A1' P' A2; and ``difference``, the `difference` from autograd.
+        Over dimensions and draws it is the largest one for the closed form, and the smallest one for the
+        wrong formula.
     """
     rows = []
     for dim in dims:
@@ -146,9 +155,11 @@ def gradients(dims: Sequence[int], draws: int, seed: int) -> pd.DataFrame:
 
 
 def ranks(dims: Sequence[int], seed: int) -> pd.DataFrame:
-    """Return the rank of the Kronecker product of normal A1 and A2, (n, dim): ``n``, ``dim``, ``rank``.
+    """Return the rank of the Kronecker product of random A1 and A2, both of the shape (n, dim).
 
-    n is 3 dim, and dim - 1, which is too few for the full rank.
+    n is 3 dim, and then dim - 1, with which A1 and A2 have too few rows for the full rank dim^2.
+
+    Columns ``n``, ``dim``, ``rank``.
     """
     rows = []
     for dim in dims:
@@ -164,13 +175,15 @@ INVARIANT = ("normalized", "cross_entropy", "entropy")
 
 
 def hessian_ranks(dims: Sequence[int], seed: int) -> pd.DataFrame:
-    """Return ranks of Hessians: as drawn, with a constant column in A2, and, as a control, in A1.
+    """Return the rank of the Hessian of each loss in X, without and with a column of ones in A1 or A2.
 
-    A constant column in A2 hides directions of X from the losses `INVARIANT`. The control says the same of
-    A1, for these losses only, and is wrong.
+    If A2 has a column of ones, there are directions of X that do not change the losses `INVARIANT`. The
+    control says the same of A1, and is wrong.
 
-    Columns ``kind``, ``dim``, ``where`` (the constant column), ``rank`` and ``invisible``, whether directions
-    are said to be hidden.
+    Returns:
+        Columns ``kind``; ``dim``; ``where`` the column of ones is, "nowhere", "in A2" or "in A1"; ``rank``;
+        and ``invisible``, whether the statement or the control says that there are such directions. The rows
+        "in A1" have the kinds `INVARIANT` only.
     """
     rows = []
     for dim in dims:
@@ -181,8 +194,10 @@ def hessian_ranks(dims: Sequence[int], seed: int) -> pd.DataFrame:
                 A1[:, -1] = 1.0
             if where == "in A2":
                 A2[:, -1] = 1.0
+            # The Hessian times each unit vector is a row of the Hessian.
             directions = torch.eye(dim**2, dtype=X.dtype).reshape(dim**2, dim, dim)
-            for kind in INVARIANT if where == "in A1" else KINDS:
+            kinds = INVARIANT if where == "in A1" else KINDS
+            for kind in kinds:
                 hessian = vec(hvp(A1, A2, X, B, directions, kind))
                 rank = int(torch.linalg.matrix_rank(hessian, rtol=1e-10))
                 rows.append(
@@ -200,26 +215,26 @@ def hessian_ranks(dims: Sequence[int], seed: int) -> pd.DataFrame:
 def plain_gradient(
     A1: Tensor, A2: Tensor, X: Tensor, B: Tensor, kind: str = "normalized"
 ) -> Tensor:
-    """Compute `icl.tensor_trick.gradient` by its formula; the arguments are the same, but not checked."""
+    """Compute what `icl.tensor_trick.gradient` does, with all scores at once and without checks."""
     return A1.mT @ row_gradient(A1 @ X @ A2.mT, B, kind) @ A2
 
 
 def plain_hvp(
     A1: Tensor, A2: Tensor, X: Tensor, B: Tensor, V: Tensor, kind: str = "normalized"
 ) -> Tensor:
-    """Compute `icl.tensor_trick.hvp` by its formula; the arguments are the same, but not checked."""
+    """Compute what `icl.tensor_trick.hvp` does, with all scores at once and without checks."""
     return A1.mT @ row_hvp(A1 @ X @ A2.mT, A1 @ V @ A2.mT, B, kind) @ A2
 
 
-def explicit(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Tensor:
-    """Compute the gradient of the normalized loss by two products with the whole Kronecker product."""
+def explicit_gradient(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Tensor:
+    """Compute the gradient of the normalized loss with the whole Kronecker product as a matrix."""
     K = torch.kron(A1, A2)
     P = row_gradient((K @ X.reshape(-1, 1)).reshape(B.shape), B, "normalized")
     return (K.T @ P.reshape(-1, 1)).reshape(X.shape)
 
 
-def blockwise(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Tensor:
-    """Compute what `explicit` does, with one block of the Kronecker product, a row of scores, at a time."""
+def blockwise_gradient(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Tensor:
+    """Compute the same gradient with one block of the Kronecker product at a time, see `kron_block`."""
     x = X.reshape(-1, 1)
     total = torch.zeros_like(x)
     for j in range(len(A1)):
@@ -228,18 +243,18 @@ def blockwise(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Tensor:
     return total.reshape(X.shape)
 
 
-def autograd(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Tensor:
-    """Compute what `explicit` does, by automatic differentiation of the matrix form."""
+def autograd_gradient(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Tensor:
+    """Compute the same gradient by automatic differentiation of the loss in matrices."""
     X = X.detach().requires_grad_()
     value = 0.5 * (torch.softmax(A1 @ X @ A2.T, -1) - B).square().sum()
     return torch.autograd.grad(value, X)[0]
 
 
-#: Five ways to compute one gradient.
+#: Five ways to compute the gradient of the normalized loss.
 FORMS = {
-    "explicit": explicit,
-    "blockwise": blockwise,
-    "autograd": autograd,
+    "explicit": explicit_gradient,
+    "blockwise": blockwise_gradient,
+    "autograd": autograd_gradient,
     "closed form": plain_gradient,
     "streaming": gradient,
 }
@@ -249,11 +264,17 @@ GROWING = {"n = d": (2, 2), "n, d fixed": (2, 1), "d, n fixed": (1, 2)}
 
 
 def operations(forms: Sequence[str], size: int, growing: Sequence[str], seed: int) -> pd.DataFrame:
-    """Return the exponent with which operations of matrix products grow when n, dim or both double.
+    """Count the operations of matrix products before and after n, dim or both are doubled.
 
-    Both start at ``size``. ``forms`` are keys of `FORMS`, and ``growing`` of `GROWING`. Columns ``form``,
-    ``growing``; ``exponent``, log2 of the factor by which the count grows; and ``error``, the rounding of
-    this logarithm, as counts are whole numbers.
+    Args:
+        forms: Keys of `FORMS`.
+        size: The value of n and of dim before.
+        growing: Keys of `GROWING`.
+        seed: Root of the random streams.
+
+    Returns:
+        Columns ``form``; ``growing``; ``exponent``, which is log2 of the second count over the first; and
+        ``error``, the rounding of this logarithm. The counts are exact.
     """
     rows = []
     for form in forms:
@@ -269,7 +290,7 @@ def operations(forms: Sequence[str], size: int, growing: Sequence[str], seed: in
 
 def _count_operations(form: str, n: int, dim: int, seed: int) -> int:
     A1, A2, X, B = normal_problem(n, dim, stream(seed, "tasks", dim))
-    # Scores of size one are in the range of exponentials.
+    # With this X all scores are so small that their exponentials are finite.
     with FlopCounterMode(display=False) as counter:
         FORMS[form](A1, A2, X / dim**1.5, B)
     return int(counter.get_total_flops())

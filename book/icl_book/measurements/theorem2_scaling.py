@@ -1,9 +1,11 @@
 """Theorem 2: exact windows over many decades of n, local slopes, and the ingredients of the proof sketch.
 
-An exponent is a local slope on logarithmic axes between two settings that lie far out: there the law says
-that the best window parameter w* is 3e4 and 1e5 (`FAR`), unless a function says otherwise. A slope in n, for
-short, is one in log n of the logarithm of what it is a slope of. Its error is absolute, and comes from the
-errors of the numbers it is made of. L is the Lipschitz constant, and sigma the deviation of the label noise.
+- L is the Lipschitz constant, and sigma the standard deviation of the label noise.
+- w* is the best window parameter. The *law* is the formula for w* in long contexts,
+  `icl.risk.asymptotics.sharp_window`.
+- The *slope* of a number y in n is (log y2 - log y1) / (log n2 - log n1) for two context lengths n1 and n2.
+  Unless a function says otherwise, these are the lengths at which the law says w* = 3e4 and w* = 1e5 (`FAR`).
+- The ``error`` of a slope is absolute. It comes from the errors of y1 and y2.
 """
 
 from collections.abc import Sequence
@@ -21,7 +23,7 @@ Array = NDArray[np.float64]
 
 
 def function_class(name: str, dim: int, lipschitz: float) -> Zonal:
-    """Return a class by its name; signs, which have no Lipschitz constant, are plus and minus L."""
+    """Return the class ``name``. The class "sign" has functions with the values L and -L."""
     return Sign(dim, lipschitz) if name == "sign" else make_task(name, dim, lipschitz)
 
 
@@ -36,15 +38,15 @@ def exact_windows(
     """Compare exact best windows with the law of the window, `icl.risk.asymptotics.sharp_window`.
 
     Args:
-        tasks: Names of classes, see `function_class`.
+        tasks: Names of classes, as for `function_class`.
         dims: Dimensions d.
         lengths: Context lengths n.
         lipschitz: Lipschitz constant L of the classes.
         noise_std: Standard deviation of the label noise.
 
     Returns:
-        ``task``, ``dim``, ``n``, the best ``w``, its ``law``, ``ratio``, which is w over its law, and
-        ``error``, the absolute error of the ratio.
+        Columns ``task``; ``dim``; ``n``; ``w``, which is w*; ``law``, the law's number for w*; ``ratio``,
+        which is w over the law; ``error``, the absolute error of the ratio.
     """
     parts = []
     for name in tasks:
@@ -69,7 +71,7 @@ def exact_windows(
 def far_windows(
     *, tasks: Sequence[str], dims: Sequence[int], lipschitz: float, noise_std: float
 ) -> pd.DataFrame:
-    """Return `exact_windows` at the two lengths of each class at which the law says `FAR`."""
+    """Return the table of `exact_windows`, for each class at the two lengths at which the law says `FAR`."""
     parts = []
     for name in tasks:
         for dim in dims:
@@ -86,14 +88,16 @@ def far_windows(
 
 
 def local_slopes(windows: pd.DataFrame) -> pd.DataFrame:
-    """Return the local slopes of log w in log n between neighboring lengths of `exact_windows`.
+    """Return the slope of w* in n between each two neighboring lengths of a table of `exact_windows`.
 
     Returns:
-        ``task``, ``dim``, ``n``, the geometric mean of the two lengths, the ``slope`` and its ``error``.
+        Columns ``task``; ``dim``; ``n``, the geometric mean of the two lengths; ``slope``; ``error``.
     """
     rows = []
     for (task, dim), group in windows.groupby(["task", "dim"], sort=False):
-        n, w = group.n.to_numpy(), group.w.to_numpy()
+        n = group.n.to_numpy()
+        w = group.w.to_numpy()
+        # The law has no error, so that the relative error of the ratio is that of w.
         relative_error = (group.error / group.ratio).to_numpy()
         for i in range(len(n) - 1):
             pair = slice(i, i + 2)
@@ -106,16 +110,18 @@ def local_slopes(windows: pd.DataFrame) -> pd.DataFrame:
 def slopes_in_signal(
     *, task: str, dims: Sequence[int], lipschitz: float, noise_std: float
 ) -> pd.DataFrame:
-    """Return the local slope of log w* in log(L / sigma), at the length at which the law says that w* is 1e5.
+    """Return the slope of w* in L / sigma, between half of the given L / sigma and all of it.
+
+    The context length is that at which the law says w* = 1e5.
 
     Returns:
-        ``dim``, the ``slope`` between half of L / sigma and all of it, and its ``error``.
+        Columns ``dim``, ``slope`` and ``error``.
     """
     rows = []
     for dim in dims:
         functions = make_task(task, dim, lipschitz)
         n = asymptotics.sharp_context(functions, FAR[1], noise_std)
-        # Windows depend on L / sigma alone, so that half of L is the same as twice the noise.
+        # w* depends on L / sigma alone, so that twice the noise is the same as half of L.
         best = optimal_window(functions, n, noise_std * np.array([2.0, 1.0]))
         slope, error = log_slope([0.5, 1.0], best.w, best.error)
         rows.append({"dim": dim, "slope": slope, "error": error})
@@ -123,17 +129,18 @@ def slopes_in_signal(
 
 
 def nearest_token_slopes(*, dims: Sequence[int], lengths: ArrayLike) -> pd.DataFrame:
-    """Return the slope in n of a window w that follows the nearest token, between the last two lengths.
+    """Return the slope in n of a window that is as narrow as the distance to the nearest token.
 
-    It has a fraction 1 / n of the sphere within the angle whose cosine is 1 - 1 / w.
+    The cap of the sphere with the angle arccos(1 - 1 / w) has a fraction 1 / n of the sphere, and thus one of
+    n tokens on average. The slope is between the last two ``lengths``.
 
     Returns:
-        ``dim`` and ``slope``.
+        Columns ``dim`` and ``slope``.
     """
     last = np.asarray(lengths)[-2:]
     rows = []
     for dim in dims:
-        # `cap_quantile` is one minus the cosine of the angle.
+        # `cap_quantile` is one minus the cosine of the angle, here 1 / w.
         w = [1 / cap_quantile(dim, 1 / n) for n in last]
         rows.append({"dim": dim, "slope": log_slope(last, w, 0.0)[0]})
     return pd.DataFrame(rows)
@@ -145,24 +152,24 @@ def many_tokens(dim: int) -> float:
 
 
 def term_slopes(*, term: str, tasks: Sequence[str], dims: Sequence[int]) -> pd.DataFrame:
-    """Return the local slope in log w of the log of the bias or of the noise, between the two w of `FAR`.
+    """Return the slope in w of the bias or of the noise term of the risk, between the two w of `FAR`.
 
-    The length is that of `many_tokens`, so that the slope is nearly that for an infinite context.
+    The context has the length `many_tokens`. The slope is thus nearly that for an infinite context.
 
     Args:
         term: ``"bias"`` or ``"noise"``.
-        tasks: Names of classes, see `icl.tasks.make_task`.
+        tasks: Names of classes, as for `icl.tasks.make_task`.
         dims: Dimensions.
 
     Returns:
-        ``task``, ``dim``, ``slope`` and ``error``.
+        Columns ``task``, ``dim``, ``slope`` and ``error``.
     """
     rows = []
     for name in tasks:
         for dim in dims:
             task = make_task(name, dim)
             n = many_tokens(task.dim)
-            # Without label noise the estimated error is that of the bias alone.
+            # Without label noise the error of the risk is that of the bias alone.
             noise_std = 1.0 if term == "noise" else 0.0
             risk = population_risk(task, FAR, n, noise_std)
             slope, error = log_slope(FAR, getattr(risk, term), risk.error)
@@ -173,11 +180,11 @@ def term_slopes(*, term: str, tasks: Sequence[str], dims: Sequence[int]) -> pd.D
 def bias_growth(*, tasks: Sequence[str], dims: Sequence[int], noise_std: float) -> pd.DataFrame:
     """Return the slope in n of the largest ratio of the bias to its printed upper bound, 1 / w + 1 / n.
 
-    L is 1. At each of the lengths at which the law says that w* is `FAR`, the ratio is the largest one over
-    twelve windows from sqrt(w*) to w*.
+    At each length the ratio is the largest one over twelve windows from sqrt(w*) to w*. The classes have L =
+    1.
 
     Returns:
-        ``task``, ``dim``, ``slope`` and ``error``.
+        Columns ``task``, ``dim``, ``slope`` and ``error``.
     """
     rows = []
     for name in tasks:
@@ -198,12 +205,13 @@ def bias_growth(*, tasks: Sequence[str], dims: Sequence[int], noise_std: float) 
 
 
 def narrow_bias_growth(*, dims: Sequence[int]) -> pd.DataFrame:
-    """Return the slope in n of the ratio of `bias_growth` at w = n, from n = 1e6 to 1e8.
+    """Return the slope in n of the bias over its printed upper bound, 1 / w + 1 / n, for the window w = n.
 
-    For d > 3 one token has nearly all the weight there. The functions are affine, with L = 1.
+    The functions are affine with L = 1, and the slope is between n = 1e6 and n = 1e8. For d > 3 one token has
+    nearly all the weight in these windows.
 
     Returns:
-        ``dim``, ``slope`` and ``error``.
+        Columns ``dim``, ``slope`` and ``error``.
     """
     lengths = np.array([1e6, 1e8])
     rows = []

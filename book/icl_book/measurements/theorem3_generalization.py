@@ -1,9 +1,14 @@
 """Theorem 3: what a window costs that was trained for another Lipschitz constant, or for another class.
 
-A unit is trained at L and tested at L' = ratio L. Where functions are proportional to L, as in the affine and
-the ReLU class, its bias at L' is ratio^2 times that at L. The window of L, or of a class, is its best one.
-Exponents in n are local slopes, of log in log n, between the two lengths at which the law says that the
-window of L is 3e4 and 1e5 (`FAR`). The errors in tables are absolute.
+- A unit is trained on functions of the Lipschitz constant L, and tested on functions of L' = ratio L. The
+  functions of the affine and of the ReLU class are proportional to L. In a given window their bias at L' is
+  thus ratio^2 times their bias at L, while the noise term is the same.
+- The *window of L*, or of a class, is the best window there.
+- The *price* of a window is its risk over the least risk of all windows, both on the functions tested.
+- The *law* is the formula for the best window in long contexts, `icl.risk.asymptotics.sharp_window`.
+- The *slope* of a number y in n is (log y2 - log y1) / (log n2 - log n1). The context lengths n1 and n2 are
+  those at which the law says 3e4 and 1e5 (`FAR`) for the window of L.
+- The errors in tables are absolute.
 """
 
 from collections.abc import Sequence
@@ -34,14 +39,14 @@ def prices(
     lipschitz: float,
     noise_std: float,
 ) -> pd.DataFrame:
-    """Return the exact price of the window of L where functions have L' = ratio L.
+    """Return the exact price of the window of L on functions of L' = ratio L.
 
-    ``tasks`` are classes of functions proportional to L.
+    ``tasks`` are names of classes of functions proportional to L.
 
     Returns:
-        ``task``, ``dim``, ``ratio``, ``n``, the ``risk`` at L' with the window of L, the ``price``, which is
-        this risk over the least one, its ``error``, its ``limit`` for n to infinity, and ``bound``, the risk
-        over `printed_bound`.
+        Columns ``task``; ``dim``; ``ratio``; ``n``; ``risk``, on functions of L' with the window of L;
+        ``price``, this risk over the least risk; ``error``, that of the price; ``limit``, the price for n to
+        infinity; and ``bound``, the risk over `printed_bound`.
     """
     n = np.asarray(lengths, dtype=float)
     parts = []
@@ -49,7 +54,8 @@ def prices(
         for dim in dims:
             task = make_task(name, dim, lipschitz)
             risk_at_L = mismatch_risk(task, task, n, noise_std)
-            # Windows depend on sigma / L alone, and at L' = ratio L the relative noise is noise_std / ratio.
+            # The risk over L'^2 depends on sigma / L' alone. It is thus the risk over L^2 for functions of L
+            # and this noise.
             relative_noise = noise_std / np.asarray(ratios)[:, None]
             least_risks = optimal_window(task, n, relative_noise).risk
             for ratio, least_at_L in zip(ratios, least_risks, strict=True):
@@ -74,9 +80,10 @@ def prices(
 def printed_bound(
     dim: int, ratio: float, n: ArrayLike, lipschitz: float, noise_std: float
 ) -> Array:
-    """Return the right side of Theorem 3 as the talk displays it, with constant one.
+    """Return the bound of Theorem 3 as the talk displays it, with the constant one.
 
-    By the theorem a multiple of it bounds the risk from above for ratio 1, and from below for all others.
+    By the theorem the risk is at most a multiple of this number if the ratio is 1. For every other ratio it
+    is at least a multiple of it.
     """
     n = np.asarray(n, dtype=float)
     # The slides call this number Lambda.
@@ -88,12 +95,13 @@ def printed_bound(
     return np.asarray(signal ** (1 / (dim + 2)) / n)
 
 
-def far_risk(
+def compute_far_risk(
     task: Zonal, noise_std: float, tested: Zonal | None = None
 ) -> tuple[Array, Array, WindowRisk]:
-    """Return both lengths n at which the law says `FAR` for a class, its best windows, and their risk.
+    """Return the two lengths n at which the law says `FAR`, the windows there, and their risk.
 
-    The risk is that of these windows on the class itself, or on the class ``tested``, if it is given.
+    The windows are the best ones of ``task``. Their risk is on functions of ``tested``, by default of
+    ``task``.
     """
     n = asymptotics.sharp_context(task, FAR, noise_std)
     w = optimal_window(task, n, noise_std).w
@@ -107,14 +115,14 @@ def risk_slopes(
     lipschitz: float,
     noise_std: float,
 ) -> pd.DataFrame:
-    """Return the local slope in n of the risk on ReLU functions of L' with the window of L.
+    """Return the slope in n of the risk on ReLU functions of L' with the window of L.
 
     Returns:
-        ``dim``, ``ratio``, ``slope`` and ``error``.
+        Columns ``dim``, ``ratio``, ``slope`` and ``error``.
     """
     rows = []
     for dim in dims:
-        n, _, risk = far_risk(ReLU(dim, lipschitz), noise_std)
+        n, _, risk = compute_far_risk(ReLU(dim, lipschitz), noise_std)
         for ratio in ratios:
             total = ratio**2 * risk.bias + risk.noise
             slope, error = log_slope(n, total, risk.error)
@@ -123,59 +131,60 @@ def risk_slopes(
 
 
 def growing_slopes(*, dims: Sequence[int], lipschitz: float, noise_std: float) -> pd.DataFrame:
-    """Return the local slope in n of the risk over L'^2 where L' / L is the root of n, ReLU functions.
+    """Return the slope in n of the risk over ratio^2 on ReLU functions, where the ratio is sqrt(n).
 
     Returns:
-        ``dim``, ``slope`` and ``error``.
+        Columns ``dim``, ``slope`` and ``error``.
     """
     rows = []
     for dim in dims:
-        n, _, risk = far_risk(ReLU(dim, lipschitz), noise_std)
-        # The bias is proportional to L'^2 = n L^2, and the noise does not depend on it.
+        n, _, risk = compute_far_risk(ReLU(dim, lipschitz), noise_std)
+        # The bias at L' over ratio^2 is the bias at L. The noise term over ratio^2 = n is `risk.noise` / n.
         slope, error = log_slope(n, risk.bias + risk.noise / n, risk.error)
         rows.append({"dim": dim, "slope": slope, "error": error})
     return pd.DataFrame(rows)
 
 
 def affine_bias_slopes(*, dims: Sequence[int], lipschitz: float, noise_std: float) -> pd.DataFrame:
-    """Return the local slope in n of the bias of affine functions in the window of ReLU functions.
+    """Return the slope in n of the bias on affine functions with the window of the ReLU class.
 
     Returns:
-        ``dim``, ``slope`` and ``error``.
+        Columns ``dim``, ``slope`` and ``error``.
     """
     rows = []
     for dim in dims:
-        # The slope is the same for each L of the functions that are tested.
-        n, _, risk = far_risk(ReLU(dim, lipschitz), noise_std, Affine(dim))
+        # The slope is the same for every L of the affine functions.
+        n, _, risk = compute_far_risk(ReLU(dim, lipschitz), noise_std, Affine(dim))
         slope, error = log_slope(n, risk.bias, risk.error)
         rows.append({"dim": dim, "slope": slope, "error": error})
     return pd.DataFrame(rows)
 
 
 def class_slopes(*, dims: Sequence[int], lipschitz: float, noise_std: float) -> pd.DataFrame:
-    """Return the local slope in n of the price of the affine window on ReLU functions of the same L.
+    """Return the slope in n of the price of the window of the affine class on ReLU functions of the same L.
 
-    The lengths are those at which the law says `FAR` for the affine window.
+    At the two lengths the law says `FAR` for the window of the affine class.
 
     Returns:
-        ``dim``, ``slope`` and ``error``.
+        Columns ``dim``, ``slope`` and ``error``.
     """
     rows = []
     for dim in dims:
         tested = ReLU(dim, lipschitz)
-        n, _, risk = far_risk(Affine(dim, lipschitz), noise_std, tested)
+        n, _, risk = compute_far_risk(Affine(dim, lipschitz), noise_std, tested)
         price = risk.total / optimal_window(tested, n, noise_std).risk
         slope, error = log_slope(n, price, 2 * risk.error)
         rows.append({"dim": dim, "slope": slope, "error": error})
     return pd.DataFrame(rows)
 
 
-def worst_bias(dim: int, w: float, n: float) -> tuple[float, float]:
-    """Return two numbers between which the largest bias of a 1-Lipschitz function in the window w lies.
+def bound_worst_bias(dim: int, w: float, n: float) -> tuple[float, float]:
+    """Return a lower and an upper bound of the largest bias of a 1-Lipschitz function in the window w.
 
-    The lower one is the bias of one of them, the wave cos(k u.x) / k with k = sqrt(w) / 2. The upper one is
-    E sum omega_i |x_i - x_q|^2, a bound for all of them: by Jensen's inequality
-    (sum omega_i f(x_i) - f(x_q))^2 is at most sum omega_i (f(x_i) - f(x_q))^2.
+    The lower bound is the bias of one 1-Lipschitz function, the wave cos(k u.x) / k with k = sqrt(w) / 2. The
+    upper bound is E sum_i omega_i |x_i - x_q|^2. By Jensen's inequality the squared error
+    (sum_i omega_i f(x_i) - f(x_q))^2 is at most sum_i omega_i (f(x_i) - f(x_q))^2, where every
+    |f(x_i) - f(x_q)| is at most |x_i - x_q|.
     """
     wave = Cosine(dim, 0.5 * w**0.5)
     lower = population_risk(wave, w, n, noise_std=0.0).bias / wave.lipschitz**2
@@ -187,20 +196,21 @@ def worst_bias(dim: int, w: float, n: float) -> tuple[float, float]:
 def worst_slopes(
     *, dims: Sequence[int], ratios: Sequence[float], lipschitz: float, noise_std: float
 ) -> pd.DataFrame:
-    """Return local slopes in n of ``L'^2 b + sigma^2 E sum_i omega_i^2`` in the window of L, ReLU class.
+    """Return slopes in n of the largest risk of a function of L' in the window of L of the ReLU class.
 
-    With b the largest bias of a 1-Lipschitz function this is the largest risk of a function with the constant
-    ``L' = ratio L``. `worst_bias` has two numbers between which b lies, so there are two slopes.
+    This risk is ``L'^2 b + sigma^2 E sum_i omega_i^2``, where b is the largest bias of a 1-Lipschitz
+    function. Both bounds of `bound_worst_bias` are put in the place of b, so that there are two slopes.
 
     Returns:
-        ``side`` ("lower" or "upper"), ``dim``, ``ratio``, ``slope`` and ``error``.
+        Columns ``side``, which is "lower" or "upper" for the bound of b; ``dim``; ``ratio``; ``slope``;
+        ``error``.
     """
     rows = []
     for dim in dims:
-        n, w, risk = far_risk(ReLU(dim, lipschitz), noise_std)
-        settings = zip(w.tolist(), n.tolist(), strict=True)
-        # Each has a value at both lengths between which the slope is taken.
-        lower, upper = np.transpose([worst_bias(dim, *setting) for setting in settings])
+        n, w, risk = compute_far_risk(ReLU(dim, lipschitz), noise_std)
+        bounds = [bound_worst_bias(dim, float(w[i]), float(n[i])) for i in range(len(n))]
+        # `lower` has the lower bound at both lengths, `upper` the upper bound.
+        lower, upper = np.transpose(bounds)
         for side, bias in (("lower", lower), ("upper", upper)):
             for ratio in ratios:
                 total = (ratio * lipschitz) ** 2 * bias + risk.noise
@@ -213,28 +223,29 @@ def worst_slopes(
 def powers(
     *, dims: Sequence[int], ratios: Sequence[float], n: float, lipschitz: float, noise_std: float
 ) -> pd.DataFrame:
-    """Return exact exponents in L' of two risks on ReLU functions: d log risk / d log L' at L' = ratio L.
+    """Return d log risk / d log L' at L' = ratio L, the *exponent*, of two risks on ReLU functions.
 
-    The bias in one window is proportional to L'^2, and the noise does not depend on L'. So the exponent in
-    one window is twice the share of the bias in the risk. It is so for the least risk, too, because its
-    derivative in the window vanishes.
+    In a fixed window the bias is proportional to L'^2, and the noise term does not depend on L'. The exponent
+    is thus twice the share of the bias in the risk. This also holds for the least risk, because the
+    derivative of the risk in the window vanishes there.
 
     Returns:
-        ``dim``, ``ratio``, the exponent ``kept`` of the risk with the window of L, the exponent ``best`` of
-        the least risk, and ``error``, which bounds that of their difference.
+        Columns ``dim``; ``ratio``; ``kept``, the exponent of the risk with the window of L; ``best``, the
+        exponent of the least risk; ``error``, a bound for the error of ``kept`` - ``best``.
     """
     rows = []
     for dim in dims:
         task = ReLU(dim, lipschitz)
         for ratio in ratios:
-            # The risk over L'^2 depends on sigma / L' alone.
+            # The risk over L'^2 depends on sigma / L' alone, and both parts of it have the same shares.
             relative_noise = noise_std / ratio
             window = optimal_window(task, n, noise_std).w
             kept = population_risk(task, window, n, relative_noise)
             window = optimal_window(task, n, relative_noise).w
             best = population_risk(task, window, n, relative_noise)
-            # Bias and noise have the relative error e of their risk, so that the share s of the bias is wrong
-            # by at most 2 e s (1 - s) <= e / 2, and an exponent by at most e.
+            # Bias and noise have at most the relative error e of the risk. The share s of the bias is thus
+            # wrong by at most 2 e s (1 - s) <= e / 2, and an exponent by at most e. The `error` is twice the
+            # sum of two such errors.
             row = {
                 "dim": dim,
                 "ratio": ratio,
@@ -247,12 +258,12 @@ def powers(
 
 
 def over_printed(*, dims: Sequence[int], signals: Sequence[float]) -> pd.DataFrame:
-    """Return the risk at L' = L over the displayed upper bound, at the worst n with n (L / sigma)^2 >= 10.
+    """Return the largest ratio of the risk of ReLU functions at L' = L to `printed_bound`.
 
-    The functions are of the ReLU class, and n is one of eight lengths from 1 to 10,000.
+    n runs over those of eight lengths from 1 to 10,000 with n (L / sigma)^2 >= 10.
 
     Returns:
-        ``dim``, ``signal``, which is L / sigma, ``worst`` and its ``error``.
+        Columns ``dim``; ``signal``, which is L / sigma; ``worst``, the largest ratio; ``error``.
     """
     rows = []
     for dim in dims:
@@ -266,8 +277,8 @@ def over_printed(*, dims: Sequence[int], signals: Sequence[float]) -> pd.DataFra
     return pd.DataFrame(rows)
 
 
-def price(trained: Zonal, tested: Zonal, n: float, noise_std: float) -> dict[str, float]:
-    """Return what the window of one class costs on another, ``price``, and its ``error``."""
+def compute_price(trained: Zonal, tested: Zonal, n: float, noise_std: float) -> dict[str, float]:
+    """Return ``price``, the price of the window of one class on another class, and its ``error``."""
     risk = mismatch_risk(trained, tested, n, noise_std)
     ratio = float(risk.total / optimal_window(tested, n, noise_std).risk)
     return {"price": ratio, "error": 2 * float(risk.error) * ratio}
@@ -276,10 +287,11 @@ def price(trained: Zonal, tested: Zonal, n: float, noise_std: float) -> dict[str
 def class_prices(
     *, tasks: Sequence[str], dim: int, n: float, noise_std: float, lipschitz: float = 1.0
 ) -> pd.DataFrame:
-    """Return the exact price on each class of the window of each other class of the same L.
+    """Return the exact price of the window of each class on each other class of the same L.
 
     Returns:
-        ``trained``, ``tested``, ``dim``, ``n``, ``price`` and its ``error``.
+        Columns ``trained``, the class of the window; ``tested``, the other class; ``dim``; ``n``; ``price``;
+        ``error``.
     """
     rows = []
     for trained in tasks:
@@ -289,12 +301,12 @@ def class_prices(
             row = {"trained": trained, "tested": tested, "dim": dim, "n": n}
             home = make_task(trained, dim, lipschitz)
             away = make_task(tested, dim, lipschitz)
-            rows.append(row | price(home, away, n, noise_std))
+            rows.append(row | compute_price(home, away, n, noise_std))
     return pd.DataFrame(rows)
 
 
 def prices_on_cosines(*, cosine: str, dim: int, n: int, noise_std: float) -> pd.DataFrame:
-    """Return the exact price on cosines of L = 1 of the windows of three other classes.
+    """Return the exact prices of the windows of three other classes on cosines of L = 1.
 
     Args:
         cosine: ``"cosine"`` or ``"cosine with phase"``.
@@ -303,7 +315,8 @@ def prices_on_cosines(*, cosine: str, dim: int, n: int, noise_std: float) -> pd.
         noise_std: Standard deviation of the label noise.
 
     Returns:
-        ``trained``, ``same``, which says whether L is the same, ``price`` and its ``error``.
+        Columns ``trained``, the class of the window in words; ``same``, whether its L is 1, too; ``price``;
+        ``error``.
     """
     tested = make_task(cosine, dim)
     windows = {
@@ -314,7 +327,7 @@ def prices_on_cosines(*, cosine: str, dim: int, n: int, noise_std: float) -> pd.
     rows = []
     for name, task in windows.items():
         row = {"trained": name, "same": name.endswith("= 1")}
-        rows.append(row | price(task, tested, n, noise_std))
+        rows.append(row | compute_price(task, tested, n, noise_std))
     return pd.DataFrame(rows)
 
 
@@ -330,15 +343,19 @@ def trained_units(
     contexts: int,
     device: torch.device | str = "cpu",
 ) -> pd.DataFrame:
-    """Train units on affine, ReLU and cosine functions and test each on those of L = 1.
+    """Train units on five classes, and test each unit on the three classes of L = 1.
 
-    Cosines without a phase are even, so that M = -w I, which looks at the opposite end of the sphere, is as
-    good as M = w I: a unit with a negative trace of M is turned around before it is tested. Units of one seed
-    share tokens and noise, in training and in the test, units of different seeds share neither.
+    Units of one seed share tokens and noise, in training and in the test. Units of different seeds share
+    neither.
+
+    Cosines without a phase are even functions. A unit that is trained on them may thus find M = -w I, which
+    attends to tokens opposite to the query and is as good as w I. If the trace of M is negative, the unit is
+    tested with -M.
 
     Returns:
-        One row for each class tested, unit and seed: ``tested``, ``trained``, ``seed``, the mean squared
-        ``error`` of the test, and its ``ratio`` to that of the unit trained on the class tested.
+        A row for each class tested, class trained and seed: ``tested``; ``trained``; ``seed``; ``error``, the
+        mean squared error of the test; ``ratio``, this error over that of the unit of the same seed that was
+        trained on the class tested.
     """
     tasks: dict[str, Zonal] = {
         "affine, L = 1": Affine(dim),
@@ -357,6 +374,7 @@ def trained_units(
         device=device,
         shared_tokens=True,
     )
+    # The axes of `trained.M` are units, d and d.
     sign = np.where(np.trace(trained.M, axis1=1, axis2=2) < 0, -1, 1)
     turned = replace(
         trained,
@@ -366,6 +384,7 @@ def trained_units(
     parts = []
     # The first three have L = 1.
     for tested in list(tasks)[:3]:
+        # The last entry is the error at the end of the training.
         history = evaluation_error(
             turned, tasks[tested], noise_std, context_length, contexts, seed=None
         )

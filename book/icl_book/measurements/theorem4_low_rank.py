@@ -1,13 +1,13 @@
 """Theorem 4 over all matrices, and, for Figure 9 of the talk, functions of B'x behind a nonlinear link.
 
-Tokens are ``x = B u + B_perp v`` with independent ``u`` and ``v``, uniform on unit spheres, or, "on one
-sphere", uniform on the unit sphere as a whole. The functions of the theorem are ``a'B'x`` with ``a`` uniform
-on the unit sphere (`icl.risk.low_rank`).
-
-- ``dim`` and ``rank`` are d and k, and B has k orthonormal columns, which span the *subspace*;
-- a unit has the matrix c BB' + e (I - BB'), where I - BB' projects on the *complement* of the subspace, or
-  w I, which is the case c = e = w;
-- the errors in tables are absolute.
+- ``dim`` and ``rank`` are d and k. B has k orthonormal columns, which span the *subspace*. The columns of
+  B_perp span its orthogonal *complement*.
+- Tokens are ``x = B u + B_perp v``, where ``u`` and ``v`` are independent and uniform on unit spheres. Tokens
+  "on one sphere" are uniform on the unit sphere of R^d instead.
+- The functions of the theorem are ``a'B'x`` with ``a`` uniform on the unit sphere (`icl.risk.low_rank`).
+- A unit has the matrix M = c BB' + e (I - BB'). It is w I for c = e = w.
+- The *law* is the formula for the best window in long contexts, `icl.risk.asymptotics.sharp_window`.
+- The errors in tables are absolute.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,20 +32,23 @@ from icl_book.measurements import tabulate_record
 
 Array = NDArray[np.float64]
 
-#: The three links of the slide by name, called with the dimension k, and the affine one without its +2.
+#: The link is the function of B'x. By name, these make the class of a link for the dimension k.
 LINKS: dict[str, Callable[[int], Zonal]] = {
     "affine": lambda rank: Linear(rank, 1.0, 2.0),
     "quadratic": Quadratic,
     "cosine": lambda rank: Cosine(rank, 4.0),
     "affine without +2": lambda rank: Linear(rank, 1.0),
 }
-#: The links that the slide prints, and the even ones among them.
+#: The links on the slide, and those of them that are even functions.
 PRINTED = ("affine", "quadratic", "cosine")
 EVEN = ("quadratic", "cosine")
 
 
 def least_isotropic(dim: int, rank: int, *, n: float, noise_std: float) -> tuple[float, float]:
-    """Return the best w of M = wI, right to a thousandth of it, and its risk; w is searched from 1 to 54."""
+    """Return the w of the least risk of M = w I, with a relative error of 1e-3, and this risk.
+
+    w is searched from 1 to 54.
+    """
     found = minimize_scalar(
         lambda log_w: np.log(
             low_rank_risk(dim, rank, np.exp(log_w), np.exp(log_w), n, noise_std).total
@@ -58,7 +61,10 @@ def least_isotropic(dim: int, rank: int, *, n: float, noise_std: float) -> tuple
 
 
 def risks_over_grid(dim: int, rank: int, *, n: int, noise_std: float, c: Array, e: Array) -> Array:
-    """Return the exact risk of c BB' + e (I - BB') over that of the best c BB', minus one: (e, c)."""
+    """Return the exact risk of c BB' + e (I - BB') over the least risk of c BB', minus one.
+
+    The axes of the result are e and c.
+    """
     # With e = 0 only u counts, so that c is the window parameter of linear functions of u.
     least = optimal_window(Linear(rank), n, noise_std).risk
     risks = [
@@ -69,16 +75,16 @@ def risks_over_grid(dim: int, rank: int, *, n: int, noise_std: float, c: Array, 
 
 
 def lipschitz_quotient(dim: int, rank: int, *, inside: float) -> float:
-    """Return the largest quotient |f(s s'x) - f(s s'y)| / |s'x - s'y| over all f and 200 random points.
+    """Estimate the Lipschitz constant of the functions a'B'x along a unit vector s.
 
-    It estimates Lip_s, the Lipschitz constant of the functions along a unit vector s. ``inside`` is the share
-    |B's|^2 of s in the subspace. Of the functions a'B'x the one with ``a`` along B's is the steepest.
+    It is the largest quotient |f(s s'x) - f(s s'y)| / |s'x - s'y| over pairs of 200 random points, for the
+    steepest f along s. This is the f whose ``a`` has the direction of B's. ``inside`` is |B's|^2.
     """
     rng = stream(dim, "tasks", rank)
     Q = np.linalg.qr(rng.standard_normal((dim, dim))).Q
     B = Q[:, :rank]
     s = np.sqrt(inside) * Q[:, 0] + np.sqrt(1 - inside) * Q[:, -1]
-    # Without a part of s in the subspace, all functions are constant along s, and any ``a`` will do.
+    # If B's is zero, all functions are constant along s, and any ``a`` will do.
     a = np.eye(rank)[0]
     if inside > 0:
         a = B.T @ s / np.linalg.norm(B.T @ s)
@@ -90,7 +96,7 @@ def lipschitz_quotient(dim: int, rank: int, *, inside: float) -> float:
     return float(np.abs(quotients).max())
 
 
-#: The c and e of the grids on which risks are compared.
+#: The values of c and of e at which risks are compared.
 C_GRID = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 E_GRID = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 
@@ -103,14 +109,19 @@ def complement_gains(
     bound: float = np.inf,
     whole: bool = False,
 ) -> pd.DataFrame:
-    """Compare the exact risk with e > 0 and that with e = 0, for each c of `C_GRID` and e of `E_GRID`.
+    """Compare the exact risk with e > 0 and the exact risk with e = 0, for the same c.
 
-    ``settings`` are pairs of a context length and a noise. Only the c up to ``bound`` count. If ``whole``,
-    functions are a'B'x plus such a linear function of B_perp'x, and else they are a'B'x.
+    Args:
+        dim: The dimension d of the tokens.
+        rank: The dimension k of the subspace.
+        settings: Pairs of a context length and a noise.
+        bound: Of `C_GRID` only the c up to this one are compared, with all e of `E_GRID`.
+        whole: Whether the functions are a'B'x + b'B_perp'x, with ``b`` uniform on the unit sphere. Otherwise
+            they are a'B'x.
 
     Returns:
-        A row for each setting: ``dim``, ``rank``, ``n``, ``noise_std``; ``value``, the smallest ratio of the
-        two risks over the grid, minus one, and its numerical ``error``.
+        A row for each setting: ``dim``; ``rank``; ``n``; ``noise_std``; ``value``, the smallest ratio of the
+        two risks over c and e, minus one; ``error``, the numerical error of ``value``.
     """
     n = np.array([n for n, _ in settings])
     noise_std = np.array([noise_std for _, noise_std in settings])
@@ -119,7 +130,7 @@ def complement_gains(
         found = low_rank_risk(dim, rank, c, e, n, noise_std)
         if not whole:
             return found.total, found.error
-        # For the added function the complement is the subspace. Its noise term is already in `found`.
+        # For b'B_perp'x the subspace and its complement change places. `found` has the noise term already.
         in_complement = low_rank_risk(dim, dim - rank, e, c, n, noise_std)
         return found.total + in_complement.bias, np.maximum(found.error, in_complement.error)
 
@@ -134,7 +145,7 @@ def complement_gains(
             ratio = with_e / without_e
             values.append(ratio - 1)
             errors.append(ratio * (error_with_e + error_without_e))
-    # The axes are places of the grid and settings.
+    # The axes of `values` are pairs (c, e) and settings.
     smallest = np.argmin(values, axis=0)
     rows = [
         {
@@ -153,11 +164,13 @@ def complement_gains(
 def one_sphere_risk(
     dim: int, rank: int, c: float, e: float, n: float, noise_std: float
 ) -> tuple[float, float]:
-    """Return the exact risk of c BB' + e (I - BB') for tokens on one sphere, with its relative error.
+    """Return the exact risk of c BB' + e (I - BB') for tokens on one sphere, and its relative error.
 
-    Given the query, weights depend on a token by its product with ``M x_q``, a vector whose length K depends
-    on ``r = |B'x_q|`` only. The risk needs four means over contexts at each K (`_interpolate_moments`) and
-    the law of r^2, which is Beta(k/2, (d-k)/2). n may be infinite. The error is what a coarser rule changes.
+    The weights are those of the scores ``x_i . z`` with z = M x_q. The length K of z depends only on
+    r = |B'x_q|. Given K, the risk is a formula in four means over contexts, see `_interpolate_moments`. What
+    is left is an integral over r^2, whose law is Beta(k/2, (d-k)/2). n may be infinite.
+
+    The error is the change by a Gauss rule with fewer nodes.
     """
     fine, coarse = (
         _integrate_one_sphere(dim, rank, c, e, n, noise_std, nodes=nodes) for nodes in (40, 24)
@@ -168,37 +181,43 @@ def one_sphere_risk(
 def _integrate_one_sphere(
     dim: int, rank: int, c: float, e: float, n: float, noise_std: float, *, nodes: int
 ) -> float:
-    """Return the risk of `one_sphere_risk` by this many Gauss nodes in r^2, and half as many for moments."""
-    # This is the Gauss rule of the law of r^2.
+    """Return the risk of `one_sphere_risk` by this number of Gauss nodes in r^2.
+
+    Half of this number is the number of nodes of `_interpolate_moments`.
+    """
+    # Up to constants this is the Gauss rule of the law of r^2, on [-1, 1] instead of [0, 1].
     node, weight = roots_jacobi(nodes, (dim - rank) / 2 - 1, rank / 2 - 1)
     # These are the values of r^2.
     squares = (1 + node) / 2
     K = np.sqrt(c**2 * squares + e**2 * (1 - squares))
     along, along_square, square, noise = _interpolate_moments(dim, n, K, nodes // 2)
-    # With z = M x_q these are |B'z|^2 / K^2 and B'z . B'x_q / K. Where K is zero, all weights are equal,
-    # and the direction of z does not matter.
+    # These are |B'z|^2 / K^2 and B'z . B'x_q / K. Where K is zero, all weights are equal, so that the
+    # direction of z does not matter.
     inside = np.divide(c**2 * squares, K**2, out=np.zeros_like(K), where=K > 0)
     cosine = np.divide(c * squares, K, out=np.zeros_like(K), where=K > 0)
-    # In each direction orthogonal to z the mean token m has this mean square.
+    # Let m be the mean token, sum_i omega_i x_i. This is the mean square of m in each direction orthogonal
+    # to z.
     across = (square - along_square) / (dim - 1)
     # This is E |B'm|^2.
     spread = along_square * inside + across * (rank - inside)
+    # The bias is E |B'm - B'x_q|^2 / k, a mean over a.
     error = (spread - 2 * along * cosine + squares) / rank + noise_std**2 * noise
     return float(weight @ error / weight.sum())
 
 
 def _interpolate_moments(dim: int, n: float, K: Array, nodes: int) -> Array:
-    """Return four means over contexts for weights ``exp(x_i . z)`` with ``|z| = K``, shape (4, len(K)).
+    """Return four means over contexts of n tokens on one sphere, for each K: shape (4, len(K)).
 
-    With the mean token ``m = sum omega_i x_i``: E m.z / K, E (m.z / K)^2, E |m|^2 and E sum omega_i^2. For
-    finite n they are interpolated in K, with ``nodes`` Chebyshev nodes in each panel.
+    The weights omega_i are proportional to exp(x_i . z) with |z| = K, and m = sum_i omega_i x_i. The means
+    are E m.z / K, E (m.z / K)^2, E |m|^2 and E sum_i omega_i^2. If n is finite, they are interpolated in K
+    between ``nodes`` Chebyshev nodes in each panel of `_fit_moments`.
     """
     if np.isinf(n):
-        # The weighted tokens have the law of von Mises and Fisher.
+        # The weighted tokens have the law of von Mises and Fisher, and m is its mean.
         mean = ive(dim / 2, K) / ive(dim / 2 - 1, K)
         return np.array([mean, mean**2, mean**2, 0 * K])
     found = np.empty((4, K.size))
-    # Panel p ends at 2^p, see `_fit_moments`.
+    # Panel p ends at K = 2^p.
     panels = np.maximum(0, np.frexp(K)[1])
     for panel in np.unique(panels):
         in_panel = panels == panel
@@ -206,26 +225,31 @@ def _interpolate_moments(dim: int, n: float, K: Array, nodes: int) -> Array:
         t = 2 * (K[in_panel] - low) / (high - low) - 1
         mean, second_moment, square, noise = chebyshev.chebval(t, table)
         slope = chebyshev.chebval(t, chebyshev.chebder(table[:, 0])) * 2 / (high - low)
-        # The derivative of the mean in K is the mean variance under the weights.
+        # The derivative of E m.z / K in K is the mean variance of x_i.z / K under the weights, which is
+        # E sum_i omega_i (x_i.z / K)^2 - E (m.z / K)^2.
         found[:, in_panel] = mean, second_moment - slope, square, noise
     return found
 
 
 @lru_cache(maxsize=256)
 def _fit_moments(dim: int, n: float, panel: int, nodes: int) -> tuple[float, float, Array]:
-    """Return the ends of a panel [0, 1], [1, 2], [2, 4], ... of K, and Chebyshev coefficients there.
+    """Return both ends of a panel of K, and the Chebyshev coefficients of four means there.
 
-    The columns are E m.z / K, E sum omega_i (x_i.z / K)^2, E |m|^2 and E sum omega_i^2.
+    The panels 0, 1, 2, ... are [0, 1], [1, 2], [2, 4], .... The means are the columns: E m.z / K,
+    E sum_i omega_i (x_i.z / K)^2, E |m|^2 and E sum_i omega_i^2, as in `_interpolate_moments`.
     """
-    low, high = (0.0 if panel == 0 else 2.0 ** (panel - 1)), 2.0**panel
+    low = 0.0 if panel == 0 else 2.0 ** (panel - 1)
+    high = 2.0**panel
     angles = np.pi * (np.arange(nodes) + 0.5) / nodes
     K = low + (high - low) / 2 * (1 + np.cos(angles))
     polynomials = np.array([attended_gegenbauer_means(dim, k, n, 2) for k in K])
-    # Here x_q = z / K. The bias of linear functions is E |m - x_q|^2 / d, and P_2(t) = (d t^2 - 1) / (d - 1).
+    # The weights exp(x_i . z) are those of the window w = K for a query x_q = z / K. There the bias of linear
+    # functions is E |m - x_q|^2 / d, and the Gegenbauer polynomial P_2(t) is (d t^2 - 1) / (d - 1).
     risk = population_risk(Linear(dim), K, n, 1.0)
     mean = polynomials[:, 0]
     second_moment = ((dim - 1) * polynomials[:, 1] + 1) / dim
     square = dim * risk.bias + 2 * mean - 1
+    # This matrix turns values at the Chebyshev nodes into coefficients.
     transform = 2 / nodes * np.cos(np.outer(np.arange(nodes), angles))
     transform[0] /= 2
     return low, high, transform @ np.column_stack([mean, second_moment, square, risk.noise])
@@ -238,13 +262,19 @@ def one_sphere_gains(
     settings: Sequence[tuple[float, float]],
     bound: float | None = None,
 ) -> pd.DataFrame:
-    """Compare risks with e > 0 and with e = 0 for tokens on one sphere.
+    """Compare the risk with e > 0 and the risk with e = 0 for tokens on one sphere and the same c.
 
-    The values of e are `E_GRID`, those of c the positive ones of `C_GRID` below ``bound``, and ``bound``
-    itself. Without a bound the only c is the best one at e = 0.
+    Args:
+        dim: The dimension d of the tokens.
+        rank: The dimension k of the subspace.
+        settings: Pairs of a context length, which may be infinite, and a noise.
+        bound: If it is given, c is each positive number of `C_GRID` below it, and ``bound`` itself. Otherwise
+            c is only the best one for e = 0, see `best_scale`. In both cases e is each number of `E_GRID`.
 
     Returns:
-        The table of `complement_gains`, but ``n`` is "infinity" for an infinite context.
+        A row for each setting: ``dim``; ``rank``; ``n``, a number or "infinity"; ``noise_std``; ``value``,
+        the smallest ratio of the two risks over c and e, minus one; ``error``, the numerical error of
+        ``value``.
     """
     rows = []
     for n, noise_std in settings:
@@ -266,7 +296,10 @@ def one_sphere_gains(
 
 
 def best_scale(dim: int, rank: int, n: float, noise_std: float) -> float:
-    """Return the best c of c BB' for tokens on one sphere, right to a thousandth of it, from 0.14 to 54."""
+    """Return the best c of M = c BB' for tokens on one sphere, with a relative error of 1e-3.
+
+    c is searched from 0.14 to 54.
+    """
     found = minimize_scalar(
         lambda log_c: one_sphere_risk(dim, rank, np.exp(log_c), 0.0, n, noise_std)[0],
         bounds=(-2.0, 4.0),
@@ -277,27 +310,28 @@ def best_scale(dim: int, rank: int, n: float, noise_std: float) -> float:
 
 
 def change_of_sign(dim: int, rank: int) -> float:
-    """Return the c from which on e = c / 100 lowers the risk, for tokens on one sphere and n infinite.
+    """Return the c above which e = c / 100 has a lower risk than e = 0.
 
-    c is searched between d and 3 d, and labels are without noise.
+    Tokens are on one sphere, n is infinite, and labels have no noise. c is searched from d to 3 d.
     """
 
     def gain(c: float) -> float:
-        with_e, without_e = (
-            one_sphere_risk(dim, rank, c, e, np.inf, 0.0)[0] for e in (0.01 * c, 0.0)
-        )
+        with_e, _ = one_sphere_risk(dim, rank, c, 0.01 * c, np.inf, 0.0)
+        without_e, _ = one_sphere_risk(dim, rank, c, 0.0, np.inf, 0.0)
         return with_e / without_e - 1
 
     return float(brentq(gain, dim, 3 * dim))
 
 
 def scale_on_one_sphere(dim: int, rank: int, *, n: float, noise_std: float) -> dict[str, float]:
-    """Return the best c of c BB' for tokens on one sphere, and how the risk falls up to it.
+    """Return the best c of M = c BB' for tokens on one sphere, and whether the risk falls until there.
+
+    c goes from 0 to the best c in 16 equal steps.
 
     Returns:
-        ``dim``, ``rank``, ``n``, ``noise_std``; ``best``, the best c, and ``best_error``; ``step`` and
-        ``step_error``. A step is the ratio of the risks after and before one of 16 equal steps of c from 0 to
-        the best c, minus one, and ``step`` is the largest, below zero if the risk falls in each.
+        ``dim``, ``rank``, ``n``, ``noise_std``; ``best``, the best c, and ``best_error``; ``step``, the
+        largest ratio of the risk after a step to the risk before it, minus one, which is below zero if the
+        risk falls in each step; and ``step_error``.
     """
     best = best_scale(dim, rank, n, noise_std)
     risks, errors = np.transpose(
@@ -311,7 +345,7 @@ def scale_on_one_sphere(dim: int, rank: int, *, n: float, noise_std: float) -> d
         "n": n,
         "noise_std": noise_std,
         "best": best,
-        # This is twice what the search leaves.
+        # This is twice the error of the search.
         "best_error": 2e-3 * best,
         "step": ratios[worst] - 1,
         "step_error": (ratios * (errors[1:] + errors[:-1]))[worst],
@@ -319,10 +353,13 @@ def scale_on_one_sphere(dim: int, rank: int, *, n: float, noise_std: float) -> d
 
 
 def steepest_step(rank: int, *, n: int, noise_std: float) -> dict[str, float]:
-    """Return the ``step`` of `scale_on_one_sphere`, over 32 equal steps, for tokens x = B u + B_perp v.
+    """Return whether the risk of M = c BB' falls until the best c, for tokens x = B u + B_perp v.
+
+    c goes from 0 to the best c in 32 equal steps.
 
     Returns:
-        ``value``, and its numerical ``error``.
+        ``value``, the largest ratio of the risk after a step to the risk before it, minus one; and ``error``,
+        its numerical error.
     """
     # With e = 0 only u counts, so that c is the window parameter of linear functions of u.
     task = Linear(rank)
@@ -335,12 +372,12 @@ def steepest_step(rank: int, *, n: int, noise_std: float) -> dict[str, float]:
 
 
 def risk_slope(rank: int) -> dict[str, float]:
-    """Return the local slope in log n of the log of the least risk of c BB', for sigma = 1.
+    """Return the slope in log n of the log of the least risk of M = c BB', for noise of the variance one.
 
-    The two lengths are those at which the law says that the best c is 3 10^4 and 10^5.
+    The slope is between the two lengths at which the law says 3e4 and 1e5 for the best c.
 
     Returns:
-        ``value``, and its numerical ``error``.
+        ``value``, the slope, and ``error``, its numerical error.
     """
     # With e = 0 only u counts, so that c is the window parameter of linear functions of u.
     task = Linear(rank)
@@ -355,18 +392,21 @@ def risk_slope(rank: int) -> dict[str, float]:
 
 
 def isotropic_slope(dim: int, rank: int) -> dict[str, float]:
-    """Return the slope in log n of the log of the least risk of wI, between n = 10^4 and 9 10^4.
+    """Return the slope in log n of the log of the least risk of M = w I, for noise of the variance one.
 
-    Label noise has the variance one. The search for the least risk stops within a thousandth of the best log
-    w, so that what it found is above the least risk by less than the risk changes over one more thousandth.
+    The slope is between n = 1e4 and n = 9e4.
 
     Returns:
-        ``value``, and its ``error``, which the search and the numerical error of the risk leave.
+        ``value``, the slope, and ``error``, which has two parts: the search for w, and the numerical error of
+        the risk.
     """
     risks = []
+    # These are relative errors of the risks.
     errors = []
     for n in (1e4, 9e4):
         w, least = least_isotropic(dim, rank, n=n, noise_std=1.0)
+        # The search stops within 1e-3 of the best log w. The risk there is above the least risk by less than
+        # the risk changes over another 1e-3.
         neighbors = [
             low_rank_risk(dim, rank, neighbor, neighbor, n, 1.0)
             for neighbor in (w * np.exp(-1e-3), w * np.exp(1e-3))
@@ -393,18 +433,28 @@ def train_behind_links(
     test_contexts: int,
     **training: Any,
 ) -> pd.DataFrame:
-    """Train softmax or linear attention from M = 0 on functions of B'x, until the last step of ``record``.
+    """Train softmax or linear attention from M = 0 on functions of B'x, with a random B.
 
-    B is random. ``links`` are keys of `LINKS`, and ``activation`` is "softmax" or "linear". Softmax units
-    start with steps of size w* / 50, with w* the best window of the link, which is about the way that M has
-    to go, and linear attention with ``learning_rate``. Units of one seed see the same tokens, whatever the
-    link. Each seed is tested on ``test_contexts`` contexts of its own. ``training`` goes to
-    `icl.pretrain.train_grid`: seeds, batch_size, device.
+    Units of one seed see the same tokens, whatever the link.
+
+    Args:
+        links: Keys of `LINKS`.
+        dim: The dimension d of the tokens.
+        rank: The dimension k of the subspace.
+        activation: "softmax" or "linear".
+        learning_rate: The first step size of linear attention. That of softmax attention is w* / 50, where w*
+            is the best window of the link.
+        noise_std: Standard deviation of the label noise.
+        context_length: The number n of labeled tokens.
+        record: The steps at which units are recorded. The training ends at the last of them.
+        test_contexts: The number of contexts of a test. Each seed has its own.
+        training: Other arguments of `icl.pretrain.train_grid`: seeds, batch_size, device.
 
     Returns:
-        A row for each link, recorded step and seed: ``link``, ``dim``, ``rank``, ``unit``, ``step``,
-        ``seed``, ``share`` of the weight that lies outside the subspace
-        (`icl.pretrain.metrics.outside_share`), and the test ``error`` with the clean query label.
+        A row for each link, recorded step and seed: ``link``; ``dim``; ``rank``; ``unit``, the activation;
+        ``step``; ``seed``; ``share``, the part of M outside the subspace as a share of M
+        (`icl.pretrain.metrics.outside_share`); ``error``, the mean squared error of the test, whose targets
+        have no noise.
     """
     normal = stream(dim + rank, "monte carlo").standard_normal((dim, dim))
     basis: Any = np.linalg.qr(normal).Q[:, :rank]
@@ -413,6 +463,7 @@ def train_behind_links(
     rates = [learning_rate] * len(links)
     if activation == "softmax":
         best = [optimal_window(link, context_length, noise_std).w for link in behind]
+        # M has to go from 0 to about w*.
         rates = [float(w) / 50 for w in best]
     tasks = [Projected(link, basis.T) for link in behind]
     units = train_grid(
@@ -450,14 +501,17 @@ def train_behind_links(
 
 
 def batch_exponents(small: pd.DataFrame, large: pd.DataFrame, *, factor: float) -> pd.DataFrame:
-    """Return the exponent with which the share of each unit changes in the size of the batch.
+    """Return the exponent with which the ``share`` of each unit changes in the size of the batch.
 
-    Both are tables of `train_behind_links` at a single step, and the batch of the second is ``factor`` times
-    as large.
+    Args:
+        small: A table of `train_behind_links` at a single step.
+        large: Such a table of units with larger batches.
+        factor: The size of the large batches over that of the small ones.
 
     Returns:
-        A row for each ``link``, ``dim``, ``rank``, ``unit`` and ``seed`` that both tables have, with
-        ``exponent`` and ``run``, the number of the row.
+        A row for each unit in both tables: ``link``; ``dim``; ``rank``; ``unit``; ``seed``; ``exponent``, the
+        logarithm of the large batch's share over the small one's, divided by the logarithm of ``factor``;
+        ``run``, the number of the row.
     """
     by = ["link", "dim", "rank", "unit", "seed"]
     both = small.merge(large, on=by, suffixes=("_small", "_large"))

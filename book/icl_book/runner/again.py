@@ -1,6 +1,6 @@
 """Judge every sampled verdict of the book again, with other random streams.
 
-This is a sweep over the root seed, at the sizes of `quick`, of the notebooks whose cards rest on samples.
+These are runs of the preset `quick` with other root seeds, for the notebooks whose verdicts rest on samples.
 """
 
 from __future__ import annotations
@@ -24,18 +24,22 @@ FOLDER = Path("_build") / "replications"
 
 
 def replicate(seeds: Sequence[int], jobs: str, profile: str = "") -> int:
-    """Judge every sampled verdict again with each root seed, print those that change, and write them all.
+    """Judge every sampled verdict again with each root seed, and print the verdicts that change.
 
-    Writes below ``_build/replications``, as CSV and as Parquet: ``verdicts``, with a row for each statement
-    and each of its readings and a column for each seed, 0 for the book's own; ``cases``, with a row for each
-    number behind them, of all seeds.
+    Two tables are written into ``_build/replications``, as CSV and as Parquet:
+
+    - ``verdicts`` has a row for each verdict and for each outcome of a reading, and a column for each seed.
+      The book's own seed is 0.
+    - ``cases`` has a row for each measured number behind these verdicts and each seed.
+
+    ``jobs`` and ``profile`` are arguments of `icl_book.runner.schedule.schedule`.
 
     Returns:
-        The exit status: zero once every notebook ran to its end, whatever the verdicts with other seeds.
+        The exit status. It is zero if every notebook ran to its end, whatever its verdicts are.
 
     Raises:
-        BadInput: If a seed is not an integer from 1 to 2**31 - 1, or ``ICL_SEED`` is set and not 0, since
-            the comparison is with the book; or as `schedule`.
+        BadInput: If a seed is not an integer from 1 to 2**31 - 1; if ``ICL_SEED`` is set and is not 0,
+            because the book has the seed 0; and for what `schedule` finds.
     """
     for_book()
     for seed in seeds:
@@ -43,19 +47,21 @@ def replicate(seeds: Sequence[int], jobs: str, profile: str = "") -> int:
             raise BadInput(f"seed={seed}: must be an integer from 1 to 2**31 - 1")
     columns: dict[str, pd.Series] = {}
     cases = []
-    # The runs with the book's own seed, which come first, tell which notebooks have sampled verdicts.
+    # These are the notebooks with sampled verdicts. They are known after the runs with the book's own seed 0.
     names: list[str] | None = None
     for seed in [0, *seeds]:
         runs = [run for run in plan("quick", seed=seed) if names is None or run.name in names]
+        # A status other than zero is a failure.
         if status := schedule(runs, jobs, profile):
             return status
         found = [collect(run.path) for run in runs]
         for results in found:
-            results["cards"] = [card for card in results["cards"] if sampled(card)]
+            results["cards"] = [card for card in results["cards"] if rests_on_samples(card)]
         if names is None:
             names = [results["name"] for results in found if results["cards"]]
         cases += [table.tabulate_cases(results) for results in found]
-        columns[str(seed)] = outcomes([card for results in found for card in results["cards"]])
+        cards = [card for results in found for card in results["cards"]]
+        columns[str(seed)] = collect_outcomes(cards)
     verdicts = pd.DataFrame(columns).rename_axis(["statement", "reading"])
     unchanged = verdicts.eq(verdicts["0"], axis=0).all(axis=1)
     print(f"{len(unchanged)} verdicts and readings, {(~unchanged).sum()} not the same with each")
@@ -67,13 +73,16 @@ def replicate(seeds: Sequence[int], jobs: str, profile: str = "") -> int:
     return 0
 
 
-def sampled(card: Mapping[str, Any]) -> bool:
-    """Return whether a verdict rests on sampled numbers, in any reading."""
+def rests_on_samples(card: Mapping[str, Any]) -> bool:
+    """Return whether a card has a sampled number in any of its readings."""
     return any(case["kind"] == "sampled" for cases in readings(card).values() for case in cases)
 
 
-def outcomes(cards: Sequence[Mapping[str, Any]]) -> pd.Series:
-    """Return by statement and reading the outcome; the verdict on a statement is the reading ``verdict``."""
+def collect_outcomes(cards: Sequence[Mapping[str, Any]]) -> pd.Series:
+    """Return the outcomes of all readings of cards, and their verdicts.
+
+    The index of the series is the claim and the reading, or the claim and the word "verdict".
+    """
     found = {}
     for card in cards:
         found[card["id"], "verdict"] = card["verdict"]

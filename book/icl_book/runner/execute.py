@@ -1,4 +1,4 @@
-"""Execute a notebook through papermill: whole and as expected, or not at all."""
+"""Execute a notebook through papermill, and keep the result only if all went well."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from icl_book.runner.record import extract_results, seal, surprising, whole
 
 #: A run prints its progress at most once in this many seconds.
 MIN_SECONDS_BETWEEN_LINES = 10.0
-#: The name of a kernel that runs this interpreter, see `kernel_home`.
+#: The name of the kernel of `kernel_home`, which runs this Python interpreter.
 KERNEL = "icl-book"
-#: The program of ``-m ipykernel_launcher``, inside `icl_book.lean`.
+#: The program of the kernel: ``python -m ipykernel_launcher`` inside `icl_book.lean.program`.
 LAUNCHER = """
 import runpy
 from icl_book import lean
@@ -37,18 +37,19 @@ MAX_KEPT = 5
 
 
 def execute(run: Run, label: str = "") -> Path:
-    """Execute a notebook through papermill, unless it is done; wait if another process does it already.
+    """Execute a notebook through papermill, unless this run is already done.
 
-    ``label``, e.g. ``"1 of 2"``, is printed before each line.
+    If another process is executing the same run, this one waits for its result. Each line that is printed
+    begins with ``label``, for example ``"1 of 2"``.
 
     Returns:
         The path of the executed notebook.
 
     Raises:
-        BadInput: If a cell fails or, for the book, writes to standard error; if the kernel dies, the
-            notebook lacks its footer, a verdict is not the expected one, or the sources changed since the
-            run was planned. What had been computed is then in ``<name>.<digest>.failed.ipynb``, the reason
-            in the ``.txt`` beside it, and nothing else is touched.
+        BadInput: If a cell fails, the kernel dies, the notebook lacks its footer, the sources have changed
+            since the run was planned, or a verdict is not one that `_find_surprises` allows. For the book it
+            is raised, too, if a cell writes to standard error. The cells run so far are then in
+            ``<name>.<digest>.failed.ipynb``, and the reason is in the ``.failed.txt`` beside it.
         OSError: If a file cannot be written.
     """
     shown = f"[{label}] {run.name}" if label else run.name
@@ -66,6 +67,7 @@ def execute(run: Run, label: str = "") -> Path:
         print(f"{shown}: started {run}", flush=True)
         try:
             node = _papermill(run, shown)
+            # A reader who explores may have warnings, but the book may not.
             if not run.exploring:
                 _refuse_warnings(node)
             found = extract_results(node)
@@ -74,16 +76,16 @@ def execute(run: Run, label: str = "") -> Path:
             _remove_old(run)
         except BadInput as error:
             reason = f"{error} (with {run})" if run.exploring else str(error)
-            # The reason is printed below even if the disk is full or the folder is gone.
+            # If the disk is full or the folder is gone, the reason is only in the error below.
             with suppress(OSError):
                 write_atomically(run.reason, reason)
-            seconds, where = time.perf_counter() - start, os.path.relpath(run.failed)
+            seconds = time.perf_counter() - start
+            where = os.path.relpath(run.failed)
             raise BadInput(
                 f"{shown}: failed after {seconds:.0f} s: {reason} (see {where})"
             ) from None
-    print(
-        "; ".join([f"{shown}: done in {time.perf_counter() - start:.0f} s", *surprises]), flush=True
-    )
+    seconds = time.perf_counter() - start
+    print("; ".join([f"{shown}: done in {seconds:.0f} s", *surprises]), flush=True)
     return path
 
 
@@ -97,59 +99,67 @@ def _refuse_warnings(node: Any) -> None:
 
 
 def _find_surprises(run: Run, cards: list[dict[str, Any]]) -> list[str]:
-    """Return a line for each verdict that is not as its claim expects.
+    """Return a line for each unexpected verdict, see `icl_book.runner.record.surprising`.
+
+    A run with values of a reader (``run.exploring``) may have any verdict. A run of a preset may have those
+    that the preset allows, see `icl_book.runner.plan.verdicts`.
 
     Raises:
-        BadInput: For such a verdict, unless the preset allows it or a reader explores; for a statement
-            without a case, unless a reader explores; and if what the run depends on has changed since it was
-            planned.
+        BadInput: If the run has a verdict that it may not have, or, unless a reader explores, a card that
+            lacks cases; or if the sources have changed since the run was planned.
     """
     if address(run.name, run.overrides, run.root_seed, run.device) != run.digest:
         raise BadInput("notebook, code, lock or data changed since it was planned; run again")
-    # The claims take long to import, and a run that is done already does not need them.
+    # This import takes long, and a run that is already done does not need it.
     from icl_book.claims.card import list_empty_parts
 
     allowed = verdicts(run.preset)
+    # `surprising` leaves out what the preset allows, but with "any" it lists all unexpected verdicts.
     found = surprising(cards, allowed)
-    # A statement without a case fails even where the preset allows any verdict.
-    unfit = allowed != "any" or any(map(list_empty_parts, cards))
+    # Even with "any" a card that lacks cases fails the run.
+    unfit = allowed != "any" or any(list_empty_parts(card) for card in cards)
     if found and unfit and not run.exploring:
         raise BadInput("; ".join(found))
     return found
 
 
 def _papermill(run: Run, shown: str) -> Any:
-    """Run all cells and return the notebook, sealed; BadInput says in one line what went wrong.
+    """Run all cells of a notebook, and return the notebook with its outputs and a checksum.
 
-    ``shown`` begins each line of progress. The cells run so far are also written to ``run.failed``, which
-    `execute` removes if all goes well.
+    Each line of progress begins with ``shown``. The cells run so far are also written to ``run.failed``.
+    `execute` removes this file if all goes well.
+
+    Raises:
+        BadInput: If a cell fails, the kernel dies, or the file cannot be written.
     """
     import jupytext
     import papermill
     from traitlets.config import Config
 
     start = last = time.perf_counter()
-    # These cells were begun, and have their outputs so far.
+    # These are the cells that were begun, with their outputs so far.
     begun: list[Any] = []
 
     def note_start(cell: Any, cell_index: int) -> None:
         nonlocal last
         begun.append(cell)
-        if (now := time.perf_counter()) - last > MIN_SECONDS_BETWEEN_LINES:
-            # Papermill adds a cell of parameters if there are any.
+        now = time.perf_counter()
+        if now - last > MIN_SECONDS_BETWEEN_LINES:
+            # If there are parameters, papermill adds a cell for them.
             count = len(node.cells) + bool(run.overrides)
             print(f"{shown}: cell {cell_index + 1} of {count}, {now - start:.0f} s", flush=True)
             last = now
 
     node = jupytext.read(ROOT / "notebooks" / f"{run.name}.py")
-    # The record that `extract_results` reads begins with what the run was.
+    # `extract_results` reads this record of the run.
     node.metadata["icl"] = asdict(run) | {"parameters": defaults(run.name) | run.overrides}
     try:
         with kernel_home(run) as connection:
-            # Papermill substitutes names in braces, so braces of the path are doubled.
+            # Papermill would replace a name in braces. A doubled brace stands for a brace of the path.
+            failed = re.sub("[{}]", r"\g<0>\g<0>", str(run.failed))
             done = papermill.execute_notebook(
                 node,
-                re.sub("[{}]", r"\g<0>\g<0>", str(run.failed)),
+                failed,
                 parameters=run.overrides,
                 kernel_name=KERNEL,
                 language="python",
@@ -159,10 +169,10 @@ def _papermill(run: Run, shown: str) -> Any:
                 cwd=ROOT / "notebooks",
                 config=Config(KernelManager=connection),
                 extra_arguments=[
-                    # The kernel says only what is critical, and keeps no history of its cells on the disk.
+                    # The kernel logs only what is critical, and does not write a history of its cells.
                     "--IPKernelApp.log_level=50",
                     "--HistoryManager.enabled=False",
-                    # Output that a library writes past Python goes to the terminal.
+                    # What a library writes without Python, such as C code, goes to the terminal.
                     "--IPKernelApp.capture_fd_output=False",
                 ],
                 on_cell_start=note_start,
@@ -171,12 +181,12 @@ def _papermill(run: Run, shown: str) -> Any:
         message = " ".join(str(error.evalue).split())
         raise BadInput(f"cell {error.cell_index + 1}: {error.ename}: {message}") from None
     except (RuntimeError, OSError) as error:
-        # A dead kernel or a full disk is one line, too.
+        # The kernel is dead, or the disk full. Papermill may not have written the cells.
         node.cells = begun
         with suppress(OSError):
             write_atomically(run.failed, json.dumps(node, indent=1))
         raise BadInput(f"{type(error).__name__}: {' '.join(str(error).split())}") from None
-    # Two runs should differ in their results only, not in timings and paths.
+    # The metadata of papermill have times and paths, in which two equal runs differ.
     done.metadata.pop("papermill", None)
     for cell in done.cells:
         cell.metadata.pop("papermill", None)
@@ -188,16 +198,16 @@ def _papermill(run: Run, shown: str) -> Any:
 
 @contextmanager
 def kernel_home(run: Run) -> Iterator[dict[str, str]]:
-    """Set up a kernel that shares nothing with its neighbors or with the user's settings.
+    """Set up a kernel with its own folder, apart from other kernels and from the settings of the user.
 
-    The kernel runs this interpreter, because ``python3`` may be another one in other folders. Matplotlib
-    starts without the user's ``matplotlibrc``. The kernel inherits the environment of this process, which is
-    changed inside the block and restored at its end.
+    The kernel runs this Python interpreter, because ``python3`` may be another one. The kernel inherits the
+    environment variables of this process. They are changed inside the ``with`` block, and restored at its
+    end.
 
     Yields:
-        The connection settings: where paths are short enough, sockets in the kernel's own folder, because
-        ports picked by kernels that start at the same moment can collide. The file with the kernel's key lies
-        there, too.
+        The settings of the connection to the kernel. It goes through sockets in the folder of the kernel,
+        because kernels that start at the same moment can pick the same port. If the path of the folder is too
+        long for sockets, it goes through ports.
     """
     from ipykernel.kernelspec import write_kernel_spec
 
@@ -208,24 +218,25 @@ def kernel_home(run: Run) -> Iterator[dict[str, str]]:
             "PYTHONPATH": os.pathsep.join(paths),
             "PYTHONHASHSEED": "0",
         }
-        # Only runs for the book draw for phones, see `icl_book.figures.narrow`.
+        # Only runs for the book have figures for phones, see `icl_book.figures.narrow`.
         os.environ["ICL_NARROW"] = "" if run.exploring else "1"
         os.environ |= {
             "IPYTHONDIR": folder,
             "JUPYTER_RUNTIME_DIR": folder,
-            # Settings of this environment come before the user's.
+            # The settings of the Python environment come before those of the user.
             "JUPYTER_PREFER_ENV_PATH": "1",
         }
         command = [sys.executable, "-c", LAUNCHER, "-f", "{connection_file}"]
         write_kernel_spec(Path(folder, "kernels", KERNEL), {"argv": command})
+        # An empty file takes the place of the user's settings of Matplotlib.
         Path(folder, "matplotlibrc").touch()
         os.environ |= {"JUPYTER_PATH": folder, "MATPLOTLIBRC": f"{folder}/matplotlibrc"}
         # The debugger would warn of frozen modules on standard error.
         os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
-        # The kernel uses its inline backend, whatever the caller's is.
+        # Without this variable the kernel uses its inline backend.
         os.environ.pop("MPLBACKEND", None)
         connection = {"connection_file": f"{folder}/kernel.json"}
-        # The path of a socket may have 107 characters, with its name, so that a deep folder needs ports.
+        # The path of a socket, which has the name of the socket after the folder, may have 107 characters.
         if len(folder) < 90:
             connection |= {"transport": "ipc", "ip": f"{folder}/k"}
         try:
@@ -236,14 +247,14 @@ def kernel_home(run: Run) -> Iterator[dict[str, str]]:
 
 
 def _remove_old(run: Run) -> None:
-    """Remove what papermill wrote, an earlier reason, and, for the book, all but the last `MAX_KEPT` runs.
+    """Remove what papermill wrote for this run, and the reason of an earlier failure.
 
-    These are the runs of the same notebook and preset.
+    For the book also old runs of the same notebook and preset are removed, all but the last `MAX_KEPT`.
     """
     for failure in (run.failed, run.reason):
         failure.unlink(missing_ok=True)
     if not run.exploring:
-        # A failed run has one more suffix.
+        # Two suffixes are the digest and ``.ipynb``. The file of a failed run has a third one.
         found = [p for p in run.path.parent.glob(f"{run.name}.*.ipynb") if len(p.suffixes) == 2]
         for old in sorted(found, key=lambda p: p.stat().st_mtime)[:-MAX_KEPT]:
             old.unlink(missing_ok=True)

@@ -12,7 +12,7 @@ def test_a_difference_is_in_units_of_the_largest_entry():
 
 
 def test_typos_in_formulas_are_detected_and_the_closed_form_agrees_with_autograd():
-    slips = tensor_trick.broken([2, 3], draws=2, seed=5)
+    slips = tensor_trick.break_formulas([2, 3], draws=2, seed=5)
     assert (slips.difference > 1e-3).all()
     assert set(slips.statement) == {"trick", "normalized", "rescaled"}
     slopes = tensor_trick.gradients([2, 3], draws=2, seed=5)
@@ -34,7 +34,7 @@ def test_ranks_are_those_that_the_data_determine():
 @pytest.mark.parametrize("form", tensor_trick.FORMS)
 def test_all_forms_compute_the_same_gradient(form):
     given = tensor_trick.normal_problem(200, 5, stream(3, "tasks"))
-    wanted = tensor_trick.explicit(*given)
+    wanted = tensor_trick.explicit_gradient(*given)
     found = tensor_trick.FORMS[form](*given)
     assert (found - wanted).norm() < 1e-12 * wanted.norm()
 

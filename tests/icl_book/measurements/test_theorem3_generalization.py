@@ -74,7 +74,7 @@ def test_exponents_in_long_contexts_are_near_their_closed_forms():
 @pytest.mark.parametrize("dim", [2, 3, 5])
 def test_the_worst_bias_lies_in_its_bracket_and_is_of_the_order_of_one_over_w(dim):
     w, n = 200.0, 10**6
-    lower, upper = theorem3_generalization.worst_bias(dim, w, n)
+    lower, upper = theorem3_generalization.bound_worst_bias(dim, w, n)
     assert 0.01 < w * lower < w * upper < dim
     # of many tokens, the mean cosine of angles with a density e^(w cos) sin^(d - 2)
     mean_cosine = ive(dim / 2, w) / ive(dim / 2 - 1, w)
