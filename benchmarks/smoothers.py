@@ -54,7 +54,7 @@ def data_sets():
     yield "ten columns, three matter", X, f + 0.3 * rng.standard_normal(len(X)), f, 1000
     for name, earth in (("land and sea", planet.land()), ("field", planet.magnetic_field())):
         places = planet.random_places(rng, 3000)
-        f = planet.value_at(planet.standardized(earth), places)
+        f = planet.value_at(planet.standardize(earth), places)
         yield f"the Earth, {name}", places, f + 0.5 * rng.standard_normal(len(f)), f, 1000
     for name, load, n in (("diabetes", load_diabetes, 300), ("digits", load_digits, 1000)):
         X, y = load(return_X_y=True)

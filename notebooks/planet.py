@@ -60,7 +60,7 @@ latitude = np.degrees(np.arcsin(places[:, 2]))
 longitude = np.degrees(np.arctan2(places[:, 1], places[:, 0]))
 is_land = planet.value_at(land, places)
 paris = np.array([48.9, 2.4])  # latitude and longitude of the query, in degrees
-shown = globe(planet.standardized(land), degree=300)
+shown = globe(planet.standardize(land), degree=300)
 figure, (world, near) = plt.subplots(1, 2, figsize=(7.2, 2.4), width_ratios=(4, 3))
 for ax, size in ((world, 6), (near, 22)):
     ax.imshow(land, extent=(-180, 180, -90, 90), cmap="Greys", alpha=0.2)
@@ -146,7 +146,7 @@ plt.show()
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 n_values = list(n_values)
-cells = planet.standardized(planet.land())
+cells = planet.standardize(planet.land())
 power = np.array(planet.magnetic_power())
 tasks = {
     "land and sea": globe(cells, degree=300),
@@ -322,7 +322,7 @@ interactive(
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fine = {
     "land and sea": cells,
-    "magnetic field": planet.standardized(planet.magnetic_field(rows=720)),
+    "magnetic field": planet.standardize(planet.magnetic_field(rows=720)),
 }
 questions = {"land and sea": 2000, "magnetic field": 100}
 
@@ -396,7 +396,7 @@ judge(
 # of $M$, and under "ratio" this mean divided by the exact best $w$. Each number is a median over the seeds.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-raster = globe(planet.standardized(planet.magnetic_field()), degree=20)
+raster = globe(planet.standardize(planet.magnetic_field()), degree=20)
 layers = train_grid(
     [tasks["land and sea"], raster],
     unit_noise_std,

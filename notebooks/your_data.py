@@ -249,8 +249,8 @@ pd.DataFrame(scores).round(3)
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 n_values = list(n_values)
-cells = planet.standardized(planet.land())
-field = planet.standardized(planet.magnetic_field())
+cells = planet.standardize(planet.land())
+field = planet.standardize(planet.magnetic_field())
 power = np.array(planet.magnetic_power())
 maps = {
     "land and sea": (cells, globe(cells, degree=300)),

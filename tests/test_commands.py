@@ -205,7 +205,7 @@ def test_the_first_experiment_of_the_front_page_ends_as_the_page_says(tree):
     factor = {}
     for name, radius in radii(path).items():
         values, degree = maps[name]
-        usual = optimal_window(globe(planet.standardized(values), degree=degree), 10000, 0.5)
+        usual = optimal_window(globe(planet.standardize(values), degree=degree), 10000, 0.5)
         factor[name] = radius / (planet.RADIUS * float(usual.w) ** -0.5)
     assert factor["magnetic field"] == pytest.approx(2 ** (-1 / 3), abs=0.01)
     assert 0.75 < factor["land and sea"] < 0.78

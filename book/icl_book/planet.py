@@ -64,7 +64,7 @@ def magnetic_power() -> tuple[float, ...]:
     return tuple(power.tolist())
 
 
-def standardized(values: Array) -> Array:
+def standardize(values: Array) -> Array:
     """Return a map minus its mean over the sphere, divided by its standard deviation there."""
     # Each row covers this share of the sphere.
     area = -np.diff(np.cos(np.linspace(0, math.pi, values.shape[0] + 1))) / 2

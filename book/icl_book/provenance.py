@@ -156,7 +156,7 @@ def fingerprint(root: Path, patterns: Iterable[str]) -> str:
 _VARIES = re.compile(r"\w+=\[\]|ctx=Load\(\)|Constant\(value=''\)|[\s,]")
 
 
-def bare(source: str) -> str:
+def dump_code(source: str) -> str:
     """Return the syntax tree of a file's code as text, without docstrings.
 
     The text does not depend on comments, on the layout of the code, or on the version of Python, from 3.11

@@ -47,7 +47,7 @@ def test_the_field_of_thirteen_degrees_is_the_limit_of_finer_cells():
     exact = optimal_window(Spectrum(3, power / power[1:].sum()), 10_000, 0.1).w
     far, near = (
         abs(optimal_window(globe(values, 20), 10_000, 0.1).w - exact)
-        for values in map(planet.standardized, map(planet.magnetic_field, (90, 180)))
+        for values in map(planet.standardize, map(planet.magnetic_field, (90, 180)))
     )
     # constant cells lose the variance inside them, a quarter in cells of half the width
     assert far / near == pytest.approx(4, rel=0.1)
@@ -65,7 +65,7 @@ def test_windows_that_cost_one_percent_cost_one_percent():
 
 @pytest.mark.parametrize("start", [0.5, 2])
 def test_a_trial_finds_the_exact_window_wherever_it_begins(start):
-    values = planet.standardized(planet.magnetic_field(90))
+    values = planet.standardize(planet.magnetic_field(90))
     exact = float(optimal_window(globe(values, 20), 100, 0.5).w)
     setting = {"n": 100, "noise_std": 0.5, "questions": 2000, "samples": 10}
     km, error = radius_by_trial(values, start * exact, **setting)
@@ -81,7 +81,7 @@ def test_a_file_that_was_changed_is_refused(monkeypatch, tmp_path):
 
 
 def test_a_map_is_standardized_by_area():
-    land = planet.standardized(planet.land())
+    land = planet.standardize(planet.land())
     assert area(360) @ land.mean(1) == pytest.approx(0, abs=1e-12)
     assert area(360) @ (land**2).mean(1) == pytest.approx(1)
 

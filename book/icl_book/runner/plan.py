@@ -29,7 +29,7 @@ import yaml
 
 from icl_book import provenance
 from icl_book.parameters import BadInput, literals, parse_number, validate
-from icl_book.provenance import ROOT, bare
+from icl_book.provenance import ROOT, dump_code
 from icl_book.runner.reach import parse, reached
 
 #: Matches the id of a claim in a notebook.
@@ -143,7 +143,7 @@ def sources(name: str) -> list[Any]:
         for path in reached(ROOT, "\n".join(cells))
     }
     modules = {
-        where: _bare(text) if where.endswith(".py") else text for where, text in files.items()
+        where: _dump_code(text) if where.endswith(".py") else text for where, text in files.items()
     }
     locked = provenance.fingerprint(ROOT, ["requirements.lock"])
     return [cells, modules, locked, sys.version, provenance.versions()]
@@ -168,7 +168,7 @@ def code(name: str) -> list[str]:
 
 
 #: Chapters share most modules, so that each is parsed once.
-_bare = cache(bare)
+_dump_code = cache(dump_code)
 
 
 def claims(text: str) -> dict[str, Any]:
