@@ -58,11 +58,11 @@ class Zonal:
     """Base of all rotation-invariant classes on the unit sphere of R^dim.
 
     A user-defined class derives from this one and defines `covariance`. Then `spectrum` and `variogram` are
-    computed from the covariance, more slowly than from closed forms. To show how exactly, the classes of
-    `icl.tasks.classes` were computed in this way: for w <= 1000 their risks changed by at most 2e-9. Only for
-    functions with kinks (ReLU) on the circle the change is larger, up to 1e-8 for w <= 5. Functions that
-    jump are refused, because they are too rough: define `spectrum` in closed form, as `Sign` does. If the
-    class also defines `sample`, `check_class` compares the functions that it draws with the covariance.
+    computed from the covariance, more slowly than from closed forms. If the classes of `icl.tasks.classes`
+    are computed in this way, their risks change by at most 2e-9 for w <= 1000. An exception are functions
+    with kinks (ReLU) on the circle, whose risks change by up to 1e-8 for w <= 5, and by more for a larger w.
+    Functions that jump are refused, because they are too rough: define `spectrum` in closed form, as `Sign`
+    does. If the class also defines `sample`, `check_class` compares the drawn functions with the covariance.
 
     The dimension d is 2 to 10,000. ``label`` names the class in text and figures, and ``homogeneous`` says
     whether its functions are proportional to ``lipschitz``. ValueError if ``dim`` is out of range, or
@@ -82,7 +82,7 @@ class Zonal:
         object.__setattr__(self, "dim", integer(self.dim, "dim", 2, MAX_DIM))
         if hasattr(self, "lipschitz"):
             value = real(self.lipschitz, "lipschitz", 0, exclusive_min=True)
-            # the square of a constant may overflow or underflow, which has an error of its own
+            # if a positive constant has a square that overflows or underflows, the error names the range
             object.__setattr__(
                 self, "lipschitz", real(value, "lipschitz", MIN_MAGNITUDE, MAX_MAGNITUDE)
             )
@@ -104,11 +104,11 @@ class Zonal:
 
     @property
     def unresolved(self) -> float:
-        """The *fine variance*: that of a part of f which is finer than any window; >= 0, and usually zero.
+        """The *fine variance*: the variance of a part h of f that is finer than any window; usually zero.
 
         Write ``f = g + h``. The covariance of g is `covariance`. The values of h at different places are
-        independent, of each other and of g, and ``unresolved`` is their variance. For a predictor that is
-        linear in the labels, h is noise. Its risk is the risk for g with label noise of variance
+        independent of each other and of g, and ``unresolved`` is their variance. For a predictor that is
+        linear in the labels, h is noise: the risk is that for g with label noise of variance
         ``sigma^2 + unresolved``, plus ``unresolved`` for the query. All risks take any two tokens for
         different places, even if their coordinates agree.
         """

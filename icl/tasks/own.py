@@ -67,7 +67,10 @@ def _project_on_circle(task: Zonal, degree: int) -> tuple[Array, float]:
 
 
 def _transform_covariance(task: Zonal, degree: int, nodes: int) -> tuple[Array, float]:
-    """Return ``a_0, ..., a_degree`` of a covariance k on the circle by the midpoint rule, and max |k|."""
+    """Return ``a_0, ..., a_degree`` of a covariance k on the circle, and the largest size of k.
+
+    Integrals over the angle are computed by the midpoint rule.
+    """
     theta = (2 * np.arange(nodes) + 1) * np.pi / (2 * nodes)
     k = check_finite(task, task.covariance(np.cos(theta)), theta)
     # only user-defined classes need this import

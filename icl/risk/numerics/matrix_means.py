@@ -126,7 +126,9 @@ def _condition_on_query(task: Zonal, n: float, variance: float, kappa: Array, c:
     out = np.empty((4, kappa.size))
     dim, indices = task.dim, _number_panels(kappa)
     for index in np.unique(indices):
-        on_panel, panel = indices == index, _tabulate_panel(task, n, int(index))
+        panel = _tabulate_panel(task, n, int(index))
+        # the queries whose kappa lies on this panel
+        on_panel = indices == index
         k, cosine = kappa[on_panel], c[on_panel]
         degrees = panel.table.shape[1] - 2
         theta = np.arccos(np.clip(cosine, -1, 1))
