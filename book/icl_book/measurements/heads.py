@@ -283,10 +283,10 @@ def search_w(task: Zonal, values: Array, n: float, noise_std: float) -> tuple[fl
 def compute_limit(order: float, m: int, widths: ArrayLike, nodes: int = 16) -> tuple[float, Array]:
     """Compare heads with kriging in the limit of long contexts.
 
-    Up to a common factor, the risk of heads is that of kriging, plus the integral over x of
+    Up to a common factor, the risk of heads is the risk of kriging plus the integral over x of
     ``(phi(x) - kriging's factor)^2`` with the weight ``x^(-1-order) + x^(m-1)``. At x = 0 the integral
-    converges if the order is below 4, since phi(x) = 1 - O(x^2). It is minimized over the values by least
-    squares, on Gauss nodes in log x.
+    converges if the order is below 4, since phi(x) = 1 - O(x^2). The integral is minimized over the values by
+    least squares, on Gauss nodes in log x.
 
     Args:
         order: The order of the class, above 0 and below 4.
@@ -407,8 +407,8 @@ def compare_with_kriging(
 ) -> pd.DataFrame:
     """Compare the risk of heads over that of kriging in a long context with the limit of long contexts.
 
-    The class is that of `make_rough_class`. Widths and values of the heads are the best ones of the limit, by
-    `least_limits` and `compute_limit`, and nothing is fitted in the long context. Any two widths differ by a
+    The class is that of `make_rough_class`. The heads have the best widths and values of the limit, by
+    `least_limits` and `compute_limit`. Nothing is fitted in the long context. Any two widths differ by a
     factor of 1.5 or more, so that the exact risk keeps its digits.
 
     Args:

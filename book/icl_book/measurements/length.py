@@ -123,6 +123,7 @@ def prices_to_move(
             for stretch in stretches:
                 at_length = lengths == n0 * stretch
                 log_risk = np.log(bias[:, at_length] + noise_std**2 * noise[:, at_length])[:, 0]
+                # The least risk is the least one on the grid.
                 prices = {}
                 for rule, factor in RULES.items():
                     w = best[i, k] * factor(n0, n0 * stretch, dim)

@@ -134,7 +134,8 @@ def neighbors_risk(task: Zonal, k: ArrayLike, n: ArrayLike, noise_std: ArrayLike
         # This is the angle from the query to the edge of the cap.
         theta = 2 * np.arcsin(np.sqrt(betaincinv(half, half, expit(y))))
         # The mean of P_l over the cap is a factor times the P_{l-1} of dimension d + 2 at cos theta. The
-        # factor is sin^(d-1) theta over (d - 1) times the integral of sin^(d-2) up to theta.
+        # factor is sin^(d-1) theta over (d - 1) times the integral of sin^(d-2) up to theta, and the integral
+        # is p B((d - 1) / 2, 1 / 2).
         log_factor = (
             2 * half * np.log(np.sin(theta))
             + np.logaddexp(0, -y)
@@ -150,6 +151,7 @@ def neighbors_risk(task: Zonal, k: ArrayLike, n: ArrayLike, noise_std: ArrayLike
         # To count m_l = 0 changes a term of `rest` by at most 3 |m_l| a_l. The larger |m_l| of the last two
         # degrees stands for that of all higher degrees.
         tail = 3 * rest * float(np.abs(mean[-2:]).max(0) @ density / density.sum())
+        # The maximum prevents 0 / 0 if the bias is zero.
         return fine, (abs(fine - coarse) + tail) / max(fine, 1e-300)
 
     rows = np.array([integrate_bias(*pair) for pair in zip(k.flat, n.flat, strict=True)])
