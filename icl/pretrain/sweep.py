@@ -84,7 +84,7 @@ class Stack:
     each thread, tokens and labels of one block of T steps.
 
     A stack that is trained by loops has one token set, and may have several ``threads``. First each thread
-    draws another block. Then each thread takes the steps of all these blocks, for a part of the units.
+    draws one block. Then each thread takes the steps of all these blocks, for a part of the units.
     """
 
     def __init__(
@@ -165,7 +165,7 @@ class Stack:
         with ThreadPoolExecutor(self.threads, "", torch.set_num_threads, (1,)) as pool:
             apply: Any = map if self.threads == 1 else pool.map
             while first < stop and not stopped.is_set():
-                # the threads draw one block each, and these blocks end before the step `until`
+                # this round takes the steps before `until`: those of one block for each thread
                 until = min(stop, (first // self.together + 1) * self.together)
                 needed = range(first // block_steps, math.ceil(until / block_steps))
                 # a list waits for all threads, and raises their errors

@@ -251,9 +251,6 @@ def sharp_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
         noise_std=reals(noise_std, "noise_std", *POSITIVE_NOISE_RANGE),
     )
     law = window_law(task)
-    # equal weights are best for a class of constant functions
-    if law.constant == 0:
-        return 0 * n * noise_std
     log = math.log(law.noise_over_bias * law.constant) - _log_noise_constant(task.dim)
     spread = np.hypot(noise_std, math.sqrt(fine_variance(task)))
     return np.asarray(np.exp((log + np.log(n) - 2 * np.log(spread)) * law.exponent))[()]
@@ -287,8 +284,8 @@ def window_penalty(task: Zonal, ratio: ArrayLike) -> Array:
     Such ratios arise where a window is the best one for a wrong L, sigma or n. If functions are proportional
     to L, the best window is a power of ``n L^2 / sigma^2``, with the exponent of `window_law`.
 
-    The function raises ValueError for a class with fine variance: both risks tend to that variance, and the
-    price tends to one.
+    The function raises ValueError for a class with fine variance. Both risks would tend to the fine variance,
+    and the price to one.
 
     >>> from icl.tasks import ReLU
     >>> window_penalty(ReLU(5), [0.5, 1.0, 2.0]).round(3)
@@ -318,8 +315,8 @@ def mismatch_penalty(task: Zonal, ratio: ArrayLike) -> Array:
 
         (ratio^2 + s) / ((1 + s) ratio^(2 - rho e)) >= 1.
 
-    The function raises ValueError for a class with fine variance: both risks tend to that variance, and the
-    price tends to one.
+    The function raises ValueError for a class with fine variance. Both risks would tend to the fine variance,
+    and the price to one.
     """
     check_task(task)
     ratio = reals(ratio, "ratio", 1e-50, 1e50)

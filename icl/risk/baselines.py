@@ -53,6 +53,7 @@ class LinearOptimum:
 
 def linear_risk(task: Zonal, m: ArrayLike, n: ArrayLike, noise_std: ArrayLike) -> Array:
     """Compute the population risk of linear attention with ``M = m I``, m of any sign and at most 1e100."""
+    # 0.0 stands for a window, which linear attention does not have
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
     m, n, noise_std = broadcast(
         m=reals(m, "m", -MAX_MAGNITUDE, MAX_MAGNITUDE), n=n, noise_std=noise_std
@@ -68,6 +69,7 @@ def linear_optimum(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> LinearOpt
     >>> round(float(linear_optimum(Affine(dim=5), n=10, noise_std=0.0).risk), 3)
     0.383
     """
+    # 0.0 stands for a window, which linear attention does not have
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
     power, degree_one, square = _compute_moments(task, n, noise_std)
     # The risk is power - 2 m gain + m^2 square, which is least at m = gain / square.
@@ -81,7 +83,10 @@ def linear_optimum(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> LinearOpt
 
 
 def _compute_moments(task: Zonal, n: Array, noise_std: Array) -> tuple[float, float, Array]:
-    """Return ``E f(x)^2``, ``a_1 = d E f(x_q) h`` and ``E h^2``, for the prediction h at M = I."""
+    """Return ``E f(x)^2``, ``a_1 = d E f(x_q) h`` and ``E h^2``, for the prediction h at M = I.
+
+    The last is the bracket in the formula for risk(m) at the top of this module.
+    """
     d = task.dim
     degree_one = float(coefficients(task, 1)[0][0])
     power = task.second_moment
@@ -100,6 +105,7 @@ def nearest_neighbor_risk(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Ri
     The fine variance of the class counts twice, because its values at the token and at the query are
     uncorrelated.
     """
+    # 0.0 stands for a window, which is not used here
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
     half = (task.dim - 1) / 2
 

@@ -140,9 +140,10 @@ def _group_by_window(
 
 
 def _compare_rules(task: Zonal, w: float, n: Array, fine: Array, coarse: Array) -> Array:
-    """Return the largest relative difference of two rules for each n; ValueError if it exceeds 1e-7.
+    """Return the relative difference of two quadrature rules, for each n; ValueError if it exceeds 1e-7.
 
-    ``fine`` and ``coarse`` have a row for each quantity and a column for each n.
+    ``fine`` and ``coarse`` are the results of the rules, with a row for each integral and a column for each
+    n. The difference is the largest one of all rows.
     """
     error = np.max(np.abs(coarse - fine) / np.maximum(fine, 1e-300), axis=0)
     if not np.all(error <= _TOLERANCE):
@@ -196,6 +197,7 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
     >>> bool(abs(a.w - b.w) < 1e-8)  # only L / sigma matters
     True
     """
+    # 0.0 stands for a window, which is not an argument here
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
     require_arrays(task)
     lengths, variance = n.ravel(), noise_std.ravel() ** 2

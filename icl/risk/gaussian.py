@@ -127,6 +127,7 @@ def gaussian_distance(dim: int, w: ArrayLike, n: ArrayLike) -> GaussianDistance:
     >>> round(float(gaussian_distance(5, w=0.0, n=100).distance), 12)  # d / n: equal weights
     0.05
     """
+    # 0.0 stands for the noise, which does not enter the distance
     dim, (w, n, _) = check_gaussian(dim, w, n, 0.0)
     flat_w, flat_n = w.ravel(), n.ravel()
     rules = (query_means(dim, flat_w, flat_n), query_means(dim, flat_w, flat_n, **_COARSE))
@@ -174,6 +175,7 @@ def gaussian_window(dim: int, n: ArrayLike, noise_std: ArrayLike) -> GaussianWin
     >>> gaussian_risk(d, best.w, n, sigma).slope.round(9) + 0.0
     array([0., 0.])
     """
+    # 0.0 stands for a window, which is not an argument here
     dim, (_, n, noise_std) = check_gaussian(dim, 0.0, n, noise_std)
     shape, n, variance = n.shape, n.ravel(), noise_std.ravel() ** 2
     # Where tau = w r is small the risk is about that of linear attention, a parabola in w with its minimum

@@ -123,6 +123,7 @@ def heads_risk(
     (0.016325, 0.008336)
     """
     w, v = _check_heads(windows, values)
+    # 0.0 stands for a window, which is checked above
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
     rows = np.empty((3, n.size))
     for length in np.unique(n):
@@ -440,22 +441,23 @@ def _kernel(w: float, theta: Array) -> Array:
 def _make_nodes(dim: int, w: float, n: float, order: int) -> tuple[Array, Array, float]:
     """Return nodes and weights in s for a head with window w >= 0, and log s where the integral ends.
 
-    The first panel begins at s = 0 and has its nodes in s, because means over a token are entire functions of
-    s. All other panels have their nodes in log s. At the end ``phi^(n-2)`` has vanished, or exp(-s E) has
-    vanished even for the farthest token. For n <= 2 only the second holds. The log s that is returned is at
-    least 0, since `_find_max_degree` takes its root. A head with the window -w has the same nodes, because -t
-    and t have the same law.
+    E is `_kernel`, which is at most one. The first panel begins at s = 0 and has its nodes in s, because
+    means over a token are entire functions of s. All other panels have their nodes in log s. At the end
+    ``phi^(n-2)`` has vanished, or exp(-s E) has vanished even for the farthest token. For n <= 2 only the
+    second holds. The log s that is returned is at least 0, since `_find_max_degree` takes its root. A head
+    with the window -w has the same nodes, because -t and t have the same law.
     """
     log_mean = log_mean_weight(dim, w)
-    # `high` is log s at the end. For this one, s E is exp(5) for the farthest token, which has E = exp(-2 w).
+    # `high` is log s at the end. It is at most this number, where s E is exp(5) even for the farthest token,
+    # which has E = exp(-2 w).
     high = 2 * w + 5.0
     if n > 2:
         # The integrand has vanished where -log phi exceeds `needed`. This is so if s E exceeds needed + 4 for
         # all tokens except a share of exp(-needed).
         needed = _CUT / (n - 2)
         high = min(high, w * invert_cap_mass(dim, -math.expm1(-needed)) + math.log(needed + 4))
-        # It is also so if 0.63 s E[E_h] exceeds `needed`, because phi <= 1 - 0.63 s E[E_h] for log s <= 0.
-        # (For x = s E_h <= 1 the inequality 1 - exp(-x) >= 0.63 x holds.)
+        # It is also so if 0.63 s times the mean of E exceeds `needed`. For log s <= 0 this product is at most
+        # 1 - phi, because 1 - exp(-x) >= 0.63 x for x = s E <= 1. And 1 - phi is at most -log phi.
         linear = math.log(needed / 0.63) - log_mean
         if linear <= 0:
             high = min(high, linear)

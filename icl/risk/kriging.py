@@ -85,8 +85,8 @@ def _compute_bounds(task: Zonal, n: float, variance: float) -> tuple[float, floa
     last = 64
     while True:
         a, rest = spectrum(task, last)
-        # For later degrees n a_l / (N_l tau) is at most this number, because a_l is at most `rest`, and N_l
-        # is at least that of the degree `last`.
+        # For later degrees n a_l / (N_l variance) is at most `reduced`, because a_l is at most `rest`, and
+        # N_l is at least that of the degree `last`.
         reduced = n * rest / float(multiplicity(task.dim, last)[-1]) / variance
         # The lower bound counts rest / (1 + reduced) for the later degrees, and the upper bound counts
         # `rest`. The loop ends where these are nearly equal. At _MAX_DEGREE they may differ, and are still
@@ -117,8 +117,8 @@ def _compute_bounds(task: Zonal, n: float, variance: float) -> tuple[float, floa
     grid = np.unique(np.floor(np.geomspace(1, n, _STEPS)))
     # without tokens the risk is k(1)
     lengths, uppers = np.array([0.0]), np.array([float(a.sum()) + rest])
-    # The bound for so many tokens is the least one over all m in `lengths`, with the bound R for m tokens. It
-    # is at most the bound before, because more tokens never have a larger risk.
+    # The upper bound is the least S_{variance + R}(tokens - m) over all m in `lengths`, where R is the upper
+    # bound for m tokens. It is at most the last R, because more tokens never have a larger risk.
     for tokens in grid:
         found = min(
             bound_from_above(variance + R, tokens - m) for m, R in zip(lengths, uppers, strict=True)

@@ -10,7 +10,7 @@ Derivation. ``S^-k = int_0^inf s^(k-1) exp(-s S) ds / (k-1)!`` makes the tokens 
 ``z = exp(u + tau g)``, ``M_k(u) = E z^k exp(-z)`` and ``phi(u) = E exp(-z)``, ::
 
     E p_2 = n int M_2 phi^(n-1) du,   E p_3 = n int M_3 phi^(n-1) du / 2,
-    E p_2^2 = n int M_4 phi^(n-1) du / 6 + n (n-1) int M_2^2 phi^(n-2) du / 6,
+    E p_2^2 = n int M_4 phi^(n-1) du / 6 + n (n-1) int M_2^2 phi^(n-2) du / 6.
 
 So n is only an exponent, and the means over one token are computed once for all n. All integrands are
 analytic and decay fast, so that trapezoid rules are exact to rounding. Their nodes in u and in ``x = log z``
@@ -48,9 +48,9 @@ ORDER = 18
 
 
 def edges(max_tau: float) -> Array:
-    """Return the edges of the panels in tau, from 0 to the first one above ``max_tau``.
+    """Return the edges of the panels in tau, from 0 to an edge above ``max_tau``.
 
-    Up to 10 the panels have the length one, and then each edge is 1.1 times the edge before.
+    Up to 10 the panels have the length one. Beyond 10 each edge is 1.1 times the edge before.
 
     >>> edges(11.5)[-3:].round(2)
     array([11.  , 12.1 , 13.31])
@@ -200,10 +200,12 @@ def _points() -> Array:
 def _means(panel: int, reach: float) -> tuple[float, Array, Array, Array, Array]:
     """Return the step of u, and four functions of u at the nodes of a panel in tau, each (_NODES, u).
 
-    The functions are log phi, M_2, ``M_3 / 2 - M_4 / 6`` and ``M_2^2 / (6 phi)``. The last two are terms of
-    D. None depends on n. The range of u is enough for 2 to ``reach`` tokens. With s = exp(u), ``s S`` is
-    below e^-16 at its lower end for the largest S, and above e^4.5 at its upper end for the smallest S.
-    Larger or smaller S have a probability of about 1e-16.
+    The functions are log phi, M_2, ``diagonal = M_3 / 2 - M_4 / 6`` and ``pair = M_2^2 / (6 phi)``. They do
+    not depend on n. D is ``n int phi^(n-1) (diagonal - (n-1) pair) du``.
+
+    The range of u is enough for 2 to ``reach`` tokens. With s = exp(u), the product ``s S`` is below e^-16 at
+    the lower end for the largest S, and above e^4.5 at the upper end for the smallest S. Larger or smaller S
+    have a probability of about 1e-16.
     """
     log_n = math.log(reach)
     # `edges` gets a tau of this panel, so that its result includes both ends of the panel
