@@ -35,7 +35,7 @@ _HOMES = {
 }
 
 
-# a type checker that sees this function accepts every name
+# a type checker that saw this function would accept every name of the module
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
@@ -52,5 +52,5 @@ if not TYPE_CHECKING:
 
 
 def __dir__() -> list[str]:
-    """List the names that are there without an import, and those that are imported when asked for."""
+    """List the names that are defined so far, the names of `__all__`, and ``__version__``."""
     return sorted({*globals(), *__all__, "__version__"})

@@ -1,8 +1,8 @@
 r"""One unit of attention, as on the ITA slides, eqs. (1) and (2), and other activations.
 
-Conventions. Tokens are rows here: a context is ``x`` of shape (..., n, d) with labels ``y``
-(..., n) and a query ``x_q`` (..., d). The query attends to the n context tokens only, not
-to itself; there is no 1/sqrt(d), no position, no residual.
+Tokens are rows here. A context is ``x``, (..., n, d), with labels ``y``, (..., n), and a query ``x_q``,
+(..., d). The query attends to the n tokens of the context and not to itself. Scores are not divided by
+sqrt(d), tokens do not have positions, and the unit does not have a residual connection.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ __all__ = [
 
 
 def scores(x: Tensor, x_q: Tensor, M: Tensor) -> Tensor:
-    """Return ``s_i = x_i' M x_q``, (..., n): x is (..., n, d), x_q (..., d), ``M = W_K' W_Q`` (..., d, d).
+    """Return the scores ``s_i = x_i' M x_q``, (..., n), of tokens x (..., n, d) for queries x_q (..., d).
 
-    Leading dimensions broadcast. Entries are not checked: NaN gives NaN.
+    The key-query matrix ``M = W_K' W_Q`` is (..., d, d). Leading dimensions broadcast. Entries are not
+    checked: NaN gives NaN.
 
     Raises:
         ValueError: For other shapes.
@@ -40,9 +41,9 @@ def scores(x: Tensor, x_q: Tensor, M: Tensor) -> Tensor:
 
 
 def softmax_weights(x: Tensor, x_q: Tensor, M: Tensor) -> Tensor:
-    """Return ``omega_i = exp(x_i' M x_q) / sum_j exp(x_j' M x_q)`` (ITA slides, eq. (2)).
+    """Return the weights ``omega_i = exp(x_i' M x_q) / sum_j exp(x_j' M x_q)`` (ITA slides, eq. (2)).
 
-    Shapes are those of `scores`.
+    The shapes of the arguments and of the result are those of `scores`.
     """
     return weights(scores(x, x_q, M), "softmax", -1)[0]
 
@@ -51,8 +52,8 @@ def softmax_attention(x: Tensor, y: Tensor, x_q: Tensor, M: Tensor) -> Tensor:
     """Predict ``sum_i omega_i y_i`` by the weights omega of `softmax_weights`.
 
     x is (..., n, d), y (..., n), x_q (..., d), ``M = W_K' W_Q`` (..., d, d), and the result (...). Leading
-    dimensions broadcast: with x[..., None, :, :] and y[..., None, :] each context has m queries, and x_q is
-    (..., m, d).
+    dimensions broadcast. For m queries x_q in each context, (..., m, d), pass ``x[..., None, :, :]`` and
+    ``y[..., None, :]``.
 
     Raises:
         ValueError: For other shapes.
@@ -66,17 +67,19 @@ def softmax_attention(x: Tensor, y: Tensor, x_q: Tensor, M: Tensor) -> Tensor:
 
 
 def full_unit(tokens: Tensor, W_V: Tensor, W_K: Tensor, W_Q: Tensor) -> Tensor:
-    """Return the whole output token of the query, (..., d + 1), ITA slides eq. (1); its last entry predicts.
+    """Return the output token of the query, (..., d + 1), as in ITA slides, eq. (1).
 
-    The tokens are the paper's ``Z`` with its columns as rows, (..., n + 1, d + 1): the last entry of a row is
-    the label, the last row the query with label 0. W_V is (d + 1, d + 1), W_K and W_Q are (k, d + 1).
+    The output is ``sum_i omega_i W_V z_i`` over the context tokens z_i, and its last entry is the prediction.
+    ``tokens``, (..., n + 1, d + 1), is the transpose of the paper's ``Z``. The last entry of a row is the
+    token's label. The last row is the query, whose label is 0. W_V is (d + 1, d + 1), W_K and W_Q are
+    (k, d + 1).
     """
     context, query = tokens[..., :-1, :], tokens[..., -1, :]
     omega = softmax_weights(context, query, W_K.mT @ W_Q)
     return torch.einsum("...n,...nd->...d", omega, context @ W_V.mT)
 
 
-#: phi, its derivative as a function of (s, phi(s)), and whether the weights are normalized.
+#: phi, its derivative as a function of (s, phi(s)), and whether the weights are divided by their sum.
 ACTIVATIONS: dict[
     str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor, Tensor], Tensor], bool]
 ] = {
@@ -91,11 +94,11 @@ ACTIVATIONS: dict[
 
 
 def weights(scores: Tensor, activation: str, axis: int) -> tuple[Tensor, Tensor]:
-    """Return the attention weights ``phi(s) / Z`` of scores s and the slopes ``phi'(s) / Z``.
+    """Return the attention weights ``phi(s) / Z`` of scores s, and the slopes ``phi'(s) / Z``.
 
-    phi is the activation, and for softmax, where it is exp, both are equal. Z is the number of tokens, or for
-    normalized activations the sum of phi, along ``axis``. Slopes are derivatives with Z held fixed.
-    Normalized ReLU weights are zero where no score is positive.
+    phi is the activation, and ``axis`` is the axis of tokens. For normalized activations Z is the sum of phi
+    over tokens, and for the others the number of tokens. A slope is the derivative of a weight with Z held
+    fixed. For softmax phi is exp, and slopes are equal to weights.
     """
     choice(activation, "activation", ACTIVATIONS)
     # torch.softmax does not overflow
@@ -107,5 +110,6 @@ def weights(scores: Tensor, activation: str, axis: int) -> tuple[Tensor, Tensor]
     if not normalized:
         return phi / scores.shape[axis], derivative(scores, phi) / scores.shape[axis]
     total = phi.sum(axis, keepdim=True)
+    # a normalized ReLU without a positive score has zero weights
     total = torch.where(total == 0, 1.0, total)
     return phi / total, derivative(scores, phi) / total

@@ -1,9 +1,10 @@
-"""Checks of arguments: each returns the argument as a plain value or refuses it.
+"""Checks of arguments, most of which return the argument as a plain value.
 
-A refusal is a ValueError of one line with the parameter's ``name``, its value and what is allowed, which is
-from ``minimum`` to ``maximum``. A number is one of Python, NumPy or PyTorch (a tensor is taken without its
-gradient). Whole floats are integers, so ``n=1e3`` is a context length. Booleans
-and text are not numbers, and an entry that an array masks is NaN, whatever lies below the mask.
+A check of a wrong argument raises a ValueError of one line, with the parameter's ``name``, its value and what
+is allowed. Numbers are allowed from ``minimum`` to ``maximum``. A number is a real number of Python, NumPy or
+PyTorch; a tensor is taken without its gradient. A float without a fraction is an integer, so ``n=1e3`` is a
+context length. Booleans and text are not numbers. A masked entry of an array is NaN, whatever lies below the
+mask.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ if TYPE_CHECKING:
 
 def integer(value: Any, name: str, minimum: float = -math.inf, maximum: float = math.inf) -> int:
     """Return ``value``, a whole number, as an int."""
-    number = _plain(value)
+    number = _convert_arrays(value)
     try:
         whole = int(number) if _is_number(number) else None
     # NaN and infinity have no integer
     except (ValueError, OverflowError):
         whole = None
-    # code that takes the integer may compute with it as a float
+    # the caller may compute with the integer as a float, so it is at most the largest float
     largest = min(maximum, sys.float_info.max)
     if whole is None or whole != number or not minimum <= whole <= largest:
         _refuse(value, name, "an integer", minimum, maximum)
@@ -44,7 +45,7 @@ def real(
     exclusive_min: bool = False,
 ) -> float:
     """Return ``value`` as a finite float; with ``exclusive_min``, ``minimum`` itself is not allowed."""
-    numbers = _numbers(value)
+    numbers = _read_numbers(value)
     number = float(numbers) if numbers.ndim == 0 else math.nan
     fits = math.isfinite(number) and minimum <= number <= maximum
     if not fits or (exclusive_min and number == minimum):
@@ -55,8 +56,11 @@ def real(
 def reals(
     value: Any, name: str, minimum: float, maximum: float = math.inf, whole: bool = False
 ) -> NDArray[np.float64]:
-    """Return one finite number or an array of them, if ``whole`` only integers, as a float64 array."""
-    numbers = _numbers(value)
+    """Return a finite number, or an array of finite numbers, as a float64 array.
+
+    With ``whole`` all numbers must be integers.
+    """
+    numbers = _read_numbers(value)
     fits = np.isfinite(numbers) & (numbers >= minimum) & (numbers <= maximum)
     if whole:
         fits &= numbers == np.floor(numbers)
@@ -74,14 +78,17 @@ def flag(value: Any, name: str) -> bool:
 
 
 def choice(value: Any, name: str, allowed: Iterable[str], hint: str = "") -> str:
-    """Return ``value``, a text that is one of ``allowed``; ``hint`` is added to the error."""
+    """Return ``value`` if it is one of the texts ``allowed``; otherwise the error ends with ``hint``."""
     if not isinstance(value, str) or value not in list(allowed):
         raise ValueError(f"{name}={shown(value)}: allowed are {', '.join(allowed)}{hint}")
     return value
 
 
 def affordable(cost: float, maximum: float, name: str, value: Any, unit: str) -> None:
-    """Raise if ``value`` would take days or all memory: its ``cost`` in ``unit`` is above ``maximum``."""
+    """Raise if the ``cost`` of ``value`` is above ``maximum``, where it would take days or all memory.
+
+    Both are counted in ``unit``, for instance numbers that are held at once.
+    """
     if cost > maximum:
         raise ValueError(
             f"{name}={shown(value)}: too large, it takes {cost:.1e} {unit}, at most {maximum:.0e}"
@@ -89,7 +96,7 @@ def affordable(cost: float, maximum: float, name: str, value: Any, unit: str) ->
 
 
 def broadcast(**arrays: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-    """Return the arrays, given by parameter name, in one shape."""
+    """Return the arrays, keywords of this function, broadcast to one shape."""
     try:
         return tuple(np.broadcast_arrays(*arrays.values()))
     except ValueError:
@@ -116,36 +123,38 @@ def matrix_rows(matrix: Any, name: str) -> tuple[tuple[float, ...], ...]:
 def table(value: Any, name: str, maximum: float) -> NDArray[np.float64]:
     """Return an array, data frame, tensor or nested list of finite numbers as a new float64 array.
 
-    The refusal names the first entry that is not a number, not finite, or larger than ``maximum`` in size: by
-    rows, or if some entry is not a number, by columns the first that is not a finite number.
+    The error names one wrong entry. If all entries are numbers, it is the first, row by row, that is NaN,
+    infinite or larger than ``maximum`` in size. If not, it is the first, column by column, that is not a
+    finite number.
     """
-    numbers = _numbers(value)
+    numbers = _read_numbers(value)
+    # an array without axes stands for a value that is not an array of numbers
     if numbers.ndim == 0:
         raise ValueError(_describe_wrong_entry(value, name))
-    # the two passes make no array of the table's size, and NaN comes through both
+    # unlike abs, max and min make no second array of the table's size; NaN makes the comparison false
     if not max(numbers.max(initial=0), -numbers.min(initial=0)) <= maximum:
         wrong = ~(np.abs(numbers) <= maximum)
         at = np.unravel_index(int(wrong.argmax()), wrong.shape)
         raise ValueError(
-            f"{name}[{_place(value, at)}]={numbers[at]}: must be a finite number of size at most "
+            f"{name}[{_describe_place(value, at)}]={numbers[at]}: must be a finite number of size at most "
             f"{maximum:.0e}, no NaN and no infinity"
         )
     return np.ascontiguousarray(numbers)
 
 
 def column_names(value: Any) -> tuple[Any, ...] | None:
-    """Return the labels of the columns of a data frame, or of a Series that is one row; None of others."""
+    """Return the column labels of a data frame, or the labels of a Series, which is one row; else None."""
     labels = value.columns if _is_frame(value) else getattr(value, "index", None)
     # the attribute `index` of a list is a method
     return None if labels is None or callable(labels) else tuple(labels)
 
 
 def same_columns(value: Any, name: str, wanted: tuple[Any, ...] | None) -> None:
-    """Refuse a data frame, or a row of one, whose columns are not ``wanted``, or have another order.
+    """Raise unless the columns of ``value`` are ``wanted``, in this order.
 
-    ``wanted`` are the columns of X, the covariates of the examples, or None if they do not have labels. A
-    value without labels is in the order of X. Columns 0, 1, ... are, too, if the other side has names: pandas
-    numbers unnamed columns like this.
+    ``wanted`` are the column labels of X, the covariates of the examples, or None if X is without labels. The
+    columns are compared only if both sides have labels. Labels 0, 1, ... on one side are not compared with
+    names on the other, because pandas gives these labels to columns that have no names.
     """
     given = column_names(value)
     if given is None or wanted is None or given == wanted:
@@ -160,10 +169,9 @@ def same_columns(value: Any, name: str, wanted: tuple[Any, ...] | None) -> None:
 
 
 def without_text(value: Any, name: str) -> None:
-    """Refuse an array or data frame with text, because scikit-learn converts text that spells a number.
+    """Raise if an array, data frame or list has text, because scikit-learn would read "1" as a number.
 
-    A list counts as the array that NumPy makes of it. A value of which it makes none, and all other kinds of
-    entries, are left to the later conversion.
+    Everything else is left to scikit-learn, also a value of which NumPy cannot make an array.
     """
     try:
         array = np.asarray(value)
@@ -176,18 +184,20 @@ def without_text(value: Any, name: str) -> None:
 
 
 def masked_as_nan(value: Any) -> Any:
-    """Return a value, which may be a list of arrays, with NaN in place of each entry that is masked.
+    """Return an array, or a list or tuple of arrays as a list, with NaN in place of each masked entry.
 
-    A tuple becomes a list.
+    Any other value is returned as it is.
     """
     if isinstance(value, list | tuple):
         return [masked_as_nan(entry) for entry in value]
-    if isinstance(value, np.ma.MaskedArray):
-        # neither text nor integers have NaN, so the entries become objects; the index () makes a plain value
-        # of an array without axes
-        objects: Any = value.astype(object)
-        return objects.filled(math.nan)[()] if np.ma.is_masked(value) else value.data
-    return value
+    if not isinstance(value, np.ma.MaskedArray):
+        return value
+    if not np.ma.is_masked(value):
+        return value.data
+    # text and integers cannot be NaN, so the entries become objects
+    objects: Any = value.astype(object)
+    # the index () makes a plain value of an array without axes
+    return objects.filled(math.nan)[()]
 
 
 def tensor(value: Any, name: str, *shape: int | str, finite: bool = True) -> None:
@@ -230,7 +240,7 @@ def device(value: Any, name: str) -> torch.device:
 
 
 def sequence(value: Any) -> list[Any] | None:
-    """Return a list, tuple, one-dimensional array, tensor or Series as a list; anything else as None."""
+    """Return a list, tuple, one-dimensional array, tensor or Series as a list; None for anything else."""
     value = masked_as_nan(value)
     if getattr(value, "ndim", None) == 1 and hasattr(value, "tolist"):
         return list(value.tolist())
@@ -252,16 +262,16 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def _plain(value: Any) -> Any:
-    """Return a value with plain arrays in place of tensors, data frames and what else has a method for NumPy.
+def _convert_arrays(value: Any) -> Any:
+    """Return a tensor, a data frame or any other value with ``__array__`` as a plain array of NumPy.
 
-    Masked entries are NaN. The same holds inside lists and tuples, which become lists. None takes the place
-    of what cannot be converted.
+    An array without axes becomes a plain number, a masked entry NaN, and an array that cannot be converted
+    None. Lists and tuples become lists of converted entries. Any other value is returned as it is.
     """
     if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
+        return [_convert_arrays(entry) for entry in value]
     try:
-        # only tensors have to_dense; the test avoids importing PyTorch, which takes long
+        # only tensors have to_dense, and so they are recognized without importing PyTorch, which takes long
         if hasattr(type(value), "to_dense"):
             dense = value.detach().to_dense().cpu()
             # NumPy has neither bfloat16 nor other short floats of PyTorch
@@ -277,10 +287,13 @@ def _plain(value: Any) -> Any:
     return np.asarray(masked_as_nan(array))[()]
 
 
-def _numbers(value: Any) -> NDArray[np.float64]:
-    """Return the numbers that ``value`` is or holds as a new float64 array; NaN if it holds anything else."""
-    value = _plain(value)
-    # NumPy would turn [True, 2] into integers
+def _read_numbers(value: Any) -> NDArray[np.float64]:
+    """Return ``value``, a number or an array of numbers, as a new float64 array.
+
+    If it is anything else, the result is an array without axes that is NaN.
+    """
+    value = _convert_arrays(value)
+    # NumPy would turn the list [True, 2] into integers, so a list becomes an array of objects
     is_list = isinstance(value, list)
     try:
         array = np.array(value, dtype=object if is_list else None)
@@ -296,22 +309,22 @@ def _numbers(value: Any) -> NDArray[np.float64]:
 
 
 def _describe_wrong_entry(value: Any, name: str) -> str:
-    """Return the error for a value that is not an array of numbers, and how to mend it.
+    """Return the text of an error: what is wrong with a value, and how to mend it.
 
-    It is sparse or ragged, has an entry that is not a finite number, of which the first is named, or is not
-    an array at all.
+    The value is sparse, has rows of different lengths, has an entry that is not a finite number, or is not an
+    array at all. The text names the first wrong entry, column by column.
     """
     ragged = f"{name} has rows of different lengths: must be an array of finite numbers"
     if hasattr(value, "toarray"):
         kind = type(value).__name__
         return f"{name} is a {kind}, which is sparse: must be dense, use .toarray()"
     try:
-        entries = np.array(_plain(value), dtype=object)
+        entries = np.array(_convert_arrays(value), dtype=object)
     except ValueError:
         return ragged
-    # column by column, since a data frame tends to have a wrong column, whose dtype the message names
-    places = np.ndindex(entries.shape[::-1]) if entries.ndim else ()
-    for at in (place[::-1] for place in places):
+    # The loop goes column by column, since in a data frame a whole column tends to be wrong.
+    for reversed_index in np.ndindex(entries.shape[::-1]) if entries.ndim else ():
+        at = reversed_index[::-1]
         entry = entries[at]
         if isinstance(entry, list | np.ndarray):
             return ragged
@@ -320,7 +333,7 @@ def _describe_wrong_entry(value: Any, name: str) -> str:
         frame = _is_frame(value)
         dtype = list(value.dtypes)[at[-1]] if frame else getattr(value, "dtype", None)
         said = f"{shown(entry)}, of dtype {dtype}" if dtype else shown(entry)
-        return f"{name}[{_place(value, at)}]={said}: must be {_describe_allowed(entry)}"
+        return f"{name}[{_describe_place(value, at)}]={said}: must be {_describe_allowed(entry)}"
     return (
         f"{name}={shown(value)}: must be an array, data frame, tensor or nested list "
         "of finite numbers"
@@ -331,7 +344,7 @@ def _is_frame(value: Any) -> bool:
     return hasattr(value, "columns") and hasattr(value, "dtypes")
 
 
-def _place(value: Any, at: tuple[Any, ...]) -> str:
+def _describe_place(value: Any, at: tuple[Any, ...]) -> str:
     """Return the indices of an entry as text, with the name of its column in a data frame."""
     column = repr(list(value.columns)[at[-1]]) if _is_frame(value) else str(at[-1])
     return ", ".join([*map(str, at[:-1]), column])

@@ -1,12 +1,12 @@
 """Distributions of the covariates: uniform on a sphere, ellipsoid or product of spheres.
 
-A distribution turns independent normal numbers into covariates. A user-defined distribution
-needs only ``dim`` and `from_normal`. Those of this module refuse wrong shapes but do not check entries:
+A distribution turns independent normal numbers into covariates. A user-defined distribution needs only
+``dim`` and ``from_normal``. The distributions of this module refuse wrong shapes and do not check entries:
 NaN gives NaN.
 
-Training keeps covariates (count, n, d) in memory coordinate by coordinate, because loops along contexts are
-long and loops along coordinates are short. `normalize`, `inner_products` and `linear_map` are right for any
-strides, and fast for these.
+Training keeps covariates, (count, n, d), in memory coordinate by coordinate, because a loop over contexts is
+long and a loop over coordinates is short. `normalize`, `inner_products` and `linear_map` take any strides, and
+are fast for covariates in this order.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def reversed_axes(x: torch.Tensor) -> torch.Tensor:
 
 
 def normalize(x: torch.Tensor) -> torch.Tensor:
-    """Return ``x / |x|`` along the last axis; the same shape and strides."""
+    """Return ``x / |x|`` along the last axis, with the shape and the strides of x."""
     coordinates = reversed_axes(x)
     norm = products_sum(coordinates, coordinates).sqrt_()
     return reversed_axes(coordinates / norm)
@@ -52,22 +52,22 @@ def normalize(x: torch.Tensor) -> torch.Tensor:
 
 def inner_products(q: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     """Return ``q_b.x_bn`` for directions q (count, d) and points x (count, n, d); shape (count, n)."""
-    # (d, 1, count), beside the points as (d, n, count)
+    # this is (d, 1, count), and the points with their axes reversed are (d, n, count)
     directions = q.to(x).T.contiguous().unsqueeze(1)
     return products_sum(directions, reversed_axes(x)).T
 
 
 def products_sum(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """Return ``sum_a left_a right_a`` over the first axis of both; the others broadcast.
+    """Return ``sum_a left_a right_a`` over the first axis of both arrays; their other axes broadcast.
 
-    Coordinates are added one after the other, because the array of all products would not fit into the cache:
-    at 20 coordinates of 256,000 points this takes a third of the time. On a GPU a single call is faster,
-    because launching an operation takes longer than the sum.
+    On a CPU coordinates are added one after the other, because the array of all products would not fit into
+    the cache. With 20 coordinates of 256,000 points the loop takes a third of the time. On a GPU a single
+    call is faster, because launching an operation takes longer than the sum.
     """
     if left.is_cuda:
         from icl.pytorch import torch
 
-        # a compiler fuses the operations of the loop below into one, so it gets the loop
+        # a compiler gets the loop below, because it makes one operation of the loop
         if not torch.compiler.is_compiling():
             return (left * right).sum(0)
     total = left[0] * right[0]
@@ -94,11 +94,13 @@ def check_rng(rng: Any) -> None:
 
 
 def uniform_sphere(rng: np.random.Generator | NativeStream, *shape: int) -> torch.Tensor:
-    """Draw points uniform on the unit sphere, ``x ~ U(S^{d-1})``; the last of ``shape`` is d.
+    """Draw points uniform on the unit sphere, ``x ~ U(S^{d-1})``, as a tensor of this shape.
 
-    They are float64, or float32 from a `NativeStream`. ValueError for an ``rng`` that cannot draw, for a
-    ``shape`` without a dimension, a dimension below 2 or above a million, counts that are not integers from
-    zero on, and more than 10^9 numbers in all.
+    The last number of ``shape`` is the dimension d. Points are float64, or float32 from a `NativeStream`.
+
+    Raises:
+        ValueError: If ``rng`` cannot draw, if ``shape`` is empty, if d is not from 2 to a million, if another
+            number of ``shape`` is not an integer >= 0, or if there are more than 10^9 coordinates.
     """
     check_rng(rng)
     if not shape:
@@ -115,11 +117,14 @@ def uniform_sphere(rng: np.random.Generator | NativeStream, *shape: int) -> torc
 
 
 def cap_quantile(dim: int, mass: float) -> float:
-    """Return the ``1 - x.x_q`` below which a uniform covariate ``x`` falls with probability ``mass``.
+    """Return the t for which a uniform covariate x has ``1 - x.x_q < t`` with the probability ``mass``.
 
-    A mass of 1 and more gives 2, the whole sphere. One over the value at mass 1/n is the window parameter
-    whose kernel just reaches the nearest of n covariates; it grows like ``n ** (2 / (d - 1))``. ValueError
-    for a dimension below 2 or above a million, or a negative mass.
+    A mass of 1 or more gives t = 2, the whole sphere. With the mass 1/n about one of n covariates is within
+    t of the query. So the window of the parameter ``w = 1 / t`` just reaches the nearest covariate, and this
+    w grows like ``n ** (2 / (d - 1))``.
+
+    Raises:
+        ValueError: If the dimension is below 2 or above a million, or the mass is negative.
     """
     return invert_cap_mass(integer(dim, "dim", 2, _MAX_DIM), real(mass, "mass", 0))
 
@@ -128,17 +133,17 @@ def invert_cap_mass(dim: int, mass: float) -> float:
     """Return the result of `cap_quantile` for arguments that are checked."""
     if mass >= 1:
         return 2.0
-    # x = (1 - cosine) / 2 has the law Beta(half, half), and twice its quantile is the result
+    # x = (1 - cosine) / 2 has the distribution Beta(half, half), and twice its quantile is the result
     half = (dim - 1) / 2
-    # SciPy's inverse fails for small masses in dimensions 7 to 12. Therefore a small x is found from the
-    # first term of the mass, ``x^half / (half B(half, half))``. The second term is at most ``half * x`` of
-    # it, so that where this is below 1e-17 the first is the mass to machine precision.
+    # SciPy's inverse fails for small masses in dimensions 7 to 12. A small x is therefore found from the first
+    # term of the power series of the mass, ``x^half / (half B(half, half))``. The second term is at most
+    # ``half x`` times the first. If ``half x`` is below 1e-17, the first term is the mass to machine precision.
     x = math.exp((math.log(mass * half) + betaln(half, half)) / half) if mass > 0 else 0.0
     return 2 * (x if x * half < 1e-17 else float(betaincinv(half, half, mass)))
 
 
-def _coordinates(normal: torch.Tensor, dim: int) -> torch.Tensor:
-    """Return normal numbers (..., dim); ValueError for other shapes, and unless they are a dense tensor."""
+def _check_normal(normal: torch.Tensor, dim: int) -> torch.Tensor:
+    """Return normal numbers; ValueError unless they are a dense tensor (..., dim)."""
     tensor(normal, "normal", dim, finite=False)
     return normal
 
@@ -154,14 +159,14 @@ class Sphere:
 
     def from_normal(self, normal: torch.Tensor) -> torch.Tensor:
         """Return covariates from normal numbers (..., d), of the same shape."""
-        return normalize(_coordinates(normal, self.dim))
+        return normalize(_check_normal(normal, self.dim))
 
     @property
     def _spheres(self) -> tuple[int, np.ndarray]:
-        """How many coordinates lie on a first sphere, and the matrix that maps all coordinates, (d, d).
+        """The number of coordinates on a first sphere, and the matrix (d, d) that then maps all coordinates.
 
-        The other coordinates lie on a second sphere. Without a map the matrix is empty.
-        `icl.compiled.batches` makes covariates of these, the same as `from_normal`.
+        The other coordinates are on a second sphere. An empty matrix does not change the coordinates. From
+        these two `icl.compiled.batches.place` makes the covariates of `from_normal`.
         """
         return self.dim, np.empty((0, 0))
 
@@ -170,8 +175,8 @@ class Sphere:
 class Ellipsoid:
     """Covariates ``x = A u`` with ``u ~ U(S^{d-1})``; ``A = Sigma^{1/2}`` gives ITA slides, Lemma 1.
 
-    ``matrix`` is A, (d, d), rows as tuples (an array is converted). ``E x x' = A A' / d``: the slides' Sigma
-    is not divided by d.
+    ``matrix`` is A, (d, d), rows as tuples (an array is converted). The covariance of x is ``A A' / d``,
+    while the slides' Sigma is ``A A'``.
     """
 
     matrix: tuple[tuple[float, ...], ...]
@@ -188,7 +193,7 @@ class Ellipsoid:
 
     def from_normal(self, normal: torch.Tensor) -> torch.Tensor:
         """Return covariates from normal numbers, as in `Sphere.from_normal`."""
-        return linear_map(self.matrix, normalize(_coordinates(normal, self.dim)))
+        return linear_map(self.matrix, normalize(_check_normal(normal, self.dim)))
 
     @property
     def _spheres(self) -> tuple[int, np.ndarray]:
@@ -199,8 +204,8 @@ class Ellipsoid:
 class LowRank:
     """Covariates ``x = B u + B_perp v``, ``u ~ U(S^{k-1})``, ``v ~ U(S^{d-k-1})`` independent (Theorem 4).
 
-    B, the ``basis``, has orthonormal columns, (d, k) with 1 <= k < d, rows as tuples (an array is converted);
-    ``S^0`` is the two points -1 and 1.
+    ``basis`` is B, (d, k) with 1 <= k < d, whose columns are orthonormal, rows as tuples (an array is
+    converted). The columns of B_perp complete them to an orthonormal basis. ``S^0`` is the points -1 and 1.
     """
 
     basis: tuple[tuple[float, ...], ...]
@@ -228,7 +233,8 @@ class LowRank:
 
     def from_normal(self, normal: torch.Tensor) -> torch.Tensor:
         """Return covariates from normal numbers, as in `Sphere.from_normal`."""
-        normal, k = _coordinates(normal, self.dim), len(self.basis[0])
+        normal = _check_normal(normal, self.dim)
+        k = len(self.basis[0])
         inside = normalize(normal[..., :k])
         outside = normalize(normal[..., k:])
         return linear_map(self.basis, inside) + linear_map(self._complement, outside)

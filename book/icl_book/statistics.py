@@ -15,22 +15,27 @@ __all__ = ["FALSE_ALARM_RATE", "MAX_MISS", "median_interval", "t_interval"]
 #: Values up to this size have a finite square.
 MAX_ABS_VALUE = 1e150
 
-#: Two-sided false-alarm rate of a single check of a mean by `t_interval`, in tests and chapters, and what
-#: `median_interval` aims at; with fewer than 18 samples its intervals miss more often, and it says how often.
+#: An interval of `t_interval` misses the mean with this probability. An interval of `median_interval` misses
+#: the median with at most this probability if there are 18 values or more.
 FALSE_ALARM_RATE = 1e-5
 
-#: An interval of a median may miss with this probability at most, since chapters have few seeds.
+#: With fewer values, which chapters of few seeds have, an interval of a median misses with at most this
+#: probability.
 MAX_MISS = 1e-2
 
-#: Half-width, in standard errors, of an interval with that false-alarm rate.
+#: A normal number is more than this many standard deviations from its mean with the probability
+#: `FALSE_ALARM_RATE`.
 Z = float(-ndtri(FALSE_ALARM_RATE / 2))
 
 
 def t_interval(values: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return mean, lower and upper end, (...), of Student-t intervals at `FALSE_ALARM_RATE`.
+    """Return means of independent values (..., samples), with Student-t intervals at `FALSE_ALARM_RATE`.
 
-    Values are independent, (..., samples). Fewer than two samples, NaN, infinity and values above
-    `MAX_ABS_VALUE` in size are a ValueError.
+    Returns:
+        Mean, lower end and upper end, each of shape (...).
+
+    Raises:
+        ValueError: For fewer than two samples, and for NaN and values above `MAX_ABS_VALUE` in size.
     """
     values = np.atleast_1d(reals(values, "values", -MAX_ABS_VALUE, MAX_ABS_VALUE))
     n = values.shape[-1]
@@ -42,16 +47,19 @@ def t_interval(values: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def median_interval(values: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """Return medians of independent values (..., samples) with distribution-free intervals.
+    """Return medians of independent values (..., samples), with intervals for any continuous distribution.
 
     The interval is ``[v_(k), v_(m + 1 - k)]``, where ``v_(k)`` is the k-th smallest of m values. It misses
-    the median with probability ``2 P(Binomial(m, 1/2) < k)`` for every continuous law, however skew. k is the
-    largest for which that is at most `FALSE_ALARM_RATE`. With fewer than 18 values no k is, and k = 1 gives
-    the range. With fewer than 8 even the range misses more often than `MAX_MISS`, and the interval is the
-    whole line, which never misses. Errors are those of `t_interval`.
+    the median of the distribution with probability ``2 P(Binomial(m, 1/2) < k)``. k is the largest number for
+    which this probability is at most `FALSE_ALARM_RATE`. With fewer than 18 values such a k does not exist,
+    and k is 1, so that the interval is the range of the values. With fewer than 8 values the range misses
+    more often than `MAX_MISS`. Then the interval is the whole line, which never misses.
 
     Returns:
         Median, lower end and upper end, each of shape (...), and the probability that the interval misses.
+
+    Raises:
+        ValueError: For values that `t_interval` refuses.
     """
     ordered = np.sort(
         np.atleast_1d(reals(values, "values", -MAX_ABS_VALUE, MAX_ABS_VALUE)), axis=-1

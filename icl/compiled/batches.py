@@ -1,8 +1,9 @@
-"""Covariates and labels of the batches on a CPU, each made of what was drawn in one pass over memory.
+"""Loops that turn random numbers into covariates and labels on a CPU, in one pass over memory.
 
-They are those of `icl.pretrain.batches.fill`. A context has n + 1 tokens of d coordinates, the query last.
-The innermost loops run over the B contexts of a step; what was drawn for T steps has T B of them. Loops that
-index whole arrays are vectorized, those over slices are not.
+The covariates and labels are those of `icl.pretrain.batches.fill`. A batch has B contexts. Random numbers are
+drawn for the batches of T steps at once, so their last axis has T B contexts. A context has n + 1 tokens of d
+coordinates, and the query is the last token. The innermost loops run over the B contexts of a step. They
+index whole arrays, since loops over slices are not vectorized.
 """
 
 import numpy as np
@@ -12,10 +13,10 @@ from icl.compiled.jit import compiled
 
 @compiled(nogil=True, error_model="numpy", fastmath={"contract"})
 def place(x, tokens, inside, matrix):
-    """Turn normal numbers x (d, n + 1, T B) into covariates, in x and in tokens (T, d, n + 1, B).
+    """Turn normal numbers x (d, n + 1, T B) into covariates, which overwrite x and tokens (T, d, n + 1, B).
 
-    The first ``inside`` coordinates of each token are divided by their length and the others by theirs; then
-    a matrix (d, d) maps all of them, unless it is empty.
+    A token has two parts: its first ``inside`` coordinates, and the others. Each part is divided by its
+    length. Then the matrix, (d, d), maps the token, unless the matrix is empty.
     """
     steps, dim, length, contexts = tokens.shape
     norm = np.empty((2, contexts), x.dtype)
@@ -27,7 +28,7 @@ def place(x, tokens, inside, matrix):
                 part = 0 if a < inside else 1
                 for b in range(contexts):
                     norm[part, b] += x[a, i, first + b] * x[a, i, first + b]
-            # From here on these are one over the lengths. A part without coordinates gets infinity, which is
+            # From here on `norm` is one over the length. For a part without coordinates it is infinite, and
             # not used.
             for part in range(2):
                 for b in range(contexts):
@@ -39,7 +40,8 @@ def place(x, tokens, inside, matrix):
                     tokens[t, a, i, b] = x[a, i, first + b]
             if len(matrix) == 0:
                 continue
-            # every row of the matrix needs the old x, so that the product goes to the tokens first
+            # Every row of the matrix needs the old x, so the product is written to the tokens first, and
+            # copied to x when it is complete.
             for a in range(dim):
                 for b in range(contexts):
                     tokens[t, a, i, b] = matrix[a, 0] * x[0, i, first + b]
@@ -53,9 +55,12 @@ def place(x, tokens, inside, matrix):
 
 @compiled(nogil=True, error_model="numpy", fastmath={"contract"})
 def label(labels, values, scale, noise, noise_std):
-    """Set labels (T, n + 1, B) to ``scale values + noise_std noise``; values and noise are (n + 1, T B)."""
+    """Set the labels of one unit, (T, n + 1, B), to ``scale values + noise_std noise``.
+
+    The values of its functions and the normal numbers ``noise`` are (n + 1, T B).
+    """
     steps, length, contexts = labels.shape
-    # factors in float64 would make the loop compute in float64
+    # with factors in float64 the loop would compute in float64
     real = labels.dtype.type
     for t in range(steps):
         for i in range(length):

@@ -1,4 +1,4 @@
-"""How loops that numba compiles are kept between processes."""
+"""A decorator that compiles loops with numba, and keeps them on disk for other processes."""
 
 import contextlib
 import functools
@@ -7,10 +7,12 @@ from numba import config, njit
 
 
 def compiled(function=None, **options):
-    """Compile a loop with options of numba, and keep the result on disk where there is a folder for it.
+    """Decorate a loop, ``@compiled(...)``, so that numba compiles it with these options of `numba.njit`.
 
-    This is a decorator, ``@compiled(...)``. If numba's compiler is disabled, the loop stays as it is.
+    The compiled loop is kept on disk if numba finds a folder for it. If numba's compiler is disabled, the
+    loop stays as it is.
     """
+    # Python calls ``compiled(...)`` with the options first, and its result with the function.
     if function is None:
         return functools.partial(compiled, **options)
     if config.DISABLE_JIT:

@@ -1,13 +1,13 @@
 """Normal numbers of PyTorch's generator on a CPU, drawn a few times faster than PyTorch draws them.
 
-PyTorch draws uniform numbers u of 24 bits from the Mersenne twister MT19937 [1], and in each row of
-sixteen makes eight pairs (u, v) of them normal by the method of Box and Muller, ::
+PyTorch draws uniform numbers of 24 bits from the Mersenne twister MT19937 [1]. It takes sixteen numbers
+at a time, as eight pairs (u, v). Each pair becomes two normal numbers by the method of Box and Muller, ::
 
     sqrt(-2 log(1 - u)) cos(2 pi v),   sqrt(-2 log(1 - u)) sin(2 pi v).
 
-Here the loops have no branches and no calls, so that the processor takes many entries at once. The
-uniform numbers are the same to the last bit, normal ones up to rounding: log, cos and sin are the
-polynomials of the library Cephes for single precision.
+Here the loops do not have branches or calls, so that the processor computes many entries at once. The
+uniform numbers are those of PyTorch to the last bit. The normal numbers are those of PyTorch up to rounding,
+because log, cos and sin are the polynomials of the library Cephes for single precision.
 
 [1] M. Matsumoto and T. Nishimura, ACM Transactions on Modeling and Computer Simulation 8 (1998) 3-30.
 """
@@ -21,7 +21,7 @@ from icl.compiled.jit import compiled
 
 inline = njit(inline="always")
 F32, I32, U32 = np.float32, np.int32, np.uint32
-# the twister's state has so many words of 32 bits; these and the masks and numbers below are those of [1]
+# the twister's state has this many words of 32 bits; the masks and numbers below are those of [1], too
 _WORDS = 624
 
 
@@ -39,20 +39,24 @@ _SINE = _single(-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1, 1.0)
 
 @compiled(nogil=True, error_model="numpy", fastmath={"contract"})
 def normal(seed, size):
-    """Return the first ``size`` normal numbers of the generator with a seed, float32; at least sixteen."""
-    # the twister is seeded by this recurrence, which its authors published after [1], in 2002
+    """Return the first ``size`` normal numbers, float32, of PyTorch's generator with this seed.
+
+    ``size`` is at least sixteen.
+    """
+    # this recurrence, which seeds the twister, was published by its authors after [1], in 2002
     state = np.empty(_WORDS, np.uint32)
     state[0] = U32(seed)
     for j in range(1, _WORDS):
         last = state[j - 1]
         state[j] = U32(U32(1812433253) * (last ^ (last >> U32(30))) + U32(j))
-    # If the last row of sixteen is incomplete, PyTorch draws the last sixteen numbers anew. Here these are
-    # drawn behind the others, and then moved over that row.
+    # A row is sixteen numbers. If ``size`` is not whole rows, PyTorch draws the last sixteen numbers again.
+    # Here this extra row is drawn behind the others, and at the end moved over the last sixteen.
     rows, rest = divmod(size, 16)
-    out = np.empty(size + (16 if rest else 0), np.float32)
+    extra = 1 if rest else 0
+    out = np.empty(size + 16 * extra, np.float32)
     for start in range(0, out.size, _WORDS):
-        _uniform(state, out[start : start + _WORDS])
-    for k in range(rows + (1 if rest else 0)):
+        _draw_uniform(state, out[start : start + _WORDS])
+    for k in range(rows + extra):
         start = 16 * k if k < rows else size
         _box_muller(out[start : start + 16])
     if rest:
@@ -61,15 +65,15 @@ def normal(seed, size):
 
 
 @inline
-def _uniform(state, out):
-    """Renew all words of the twister's state, and set ``out`` to the first of them, as numbers in [0, 1)."""
-    # word j is twisted with the next one and with word j + 397, modulo 624
+def _draw_uniform(state, out):
+    """Renew all words of the twister's state, and set entry j of ``out`` to a number in [0, 1) from word j."""
+    # word j is mixed with words j + 1 and j + 397, where indices are modulo 624
     for j in range(227):
         state[j] = _twist(state[j], state[j + 1], state[j + 397])
     for j in range(227, 623):
         state[j] = _twist(state[j], state[j + 1], state[j - 227])
     state[623] = _twist(state[623], state[0], state[396])
-    # the twister tempers its words before it gives them
+    # The bits of each word are mixed once more for the output, while the state keeps the word.
     for j in range(out.size):
         word = state[j]
         word ^= word >> U32(11)
@@ -81,7 +85,7 @@ def _uniform(state, out):
 
 @inline
 def _twist(high, low, far):
-    """Return a new word: the highest bit of one word with the other bits of the next, mixed with a third."""
+    """Return the highest bit of the word ``high`` joined to the lower bits of ``low``, mixed with ``far``."""
     joined = (high & U32(0x80000000)) | (low & U32(0x7FFFFFFF))
     # this mask has all bits set if the last bit of `joined` is set
     odd = U32(0) - (joined & U32(1))
@@ -90,15 +94,15 @@ def _twist(high, low, far):
 
 @inline
 def _box_muller(row):
-    """Turn sixteen uniform numbers into normal ones: the pairs are entry j and entry j + 8."""
+    """Turn sixteen uniform numbers into normal ones, in place; a pair (u, v) is entries j and j + 8."""
     for j in range(8):
         radius = np.sqrt(F32(-2) * _log(F32(1) - row[j]))
-        # quarters of a turn, and what is left, between -1/8 and 1/8 of a turn
+        # v turns are a whole number of quarter turns, and an angle between -1/8 and 1/8 of a turn
         quarters = np.floor(F32(4) * row[j + 8] + F32(0.5))
         angle = (F32(4) * row[j + 8] - quarters) * F32(math.pi / 2)
         cosine = _horner(angle * angle, _COSINE)
         sine = angle * _horner(angle * angle, _SINE)
-        # turns by quarters exchange cosine and sine, and change their signs
+        # A quarter turn exchanges cosine and sine, and changes the sign of one of them.
         quarter = I32(quarters)
         odd = (quarter & 1) != 0
         x = sine if odd else cosine
@@ -110,8 +114,8 @@ def _box_muller(row):
 @inline
 def _log(x):
     """Return the logarithm of a number in (0, 1]."""
-    # By its bits, x is a mantissa from 1/2 to 1 times a power of two. A mantissa below sqrt(1/2) is doubled,
-    # so that y, the mantissa minus one, is small.
+    # The bits of x say that x is a mantissa, from 1/2 to 1, times a power of two. A mantissa below sqrt(1/2)
+    # is doubled, and the exponent lowered by one, so that y, the mantissa minus one, is small.
     bits = F32(x).view(np.int32)
     mantissa = I32((bits & 0x7FFFFF) | 0x3F000000).view(np.float32)
     exponent = F32(I32((bits >> 23) - 126))
@@ -120,7 +124,7 @@ def _log(x):
     y = mantissa + (mantissa if small else F32(0)) - F32(1)
     # log(1 + y) is y - y^2 / 2 plus y^3 times the polynomial
     tail = _horner(y, _LOG) * y * y * y - F32(0.5) * y * y
-    # log 2 in two parts, the first of which times an exponent is exact
+    # log 2 is 0.693359375 - 2.12194440e-4, and an exponent times the first number is exact
     return y + (tail - exponent * F32(2.12194440e-4)) + exponent * F32(0.693359375)
 
 

@@ -10,15 +10,15 @@ inline = njit(inline="always")
 # fastmath would rearrange sums, and the bits would differ from those of NumPy
 @compiled(nogil=True, error_model="numpy")
 def take(rows, gap, q, step, dim, degree, every):
-    """Set rows, (count, m), to 1 - P_l for l = degree, degree + every, ...
+    """Set row i of ``rows``, (count, m), to ``1 - P_l`` at m angles, for ``l = degree + i every``.
 
-    Arrays q and step change, too, and end at the next degree. `icl.tasks.gegenbauer.take` defines the
-    arguments and states the recurrence.
+    `icl.tasks.gegenbauer.take` defines the other arguments and states the recurrence. The arrays q and step
+    belong to ``degree`` at first. They are overwritten, and then belong to the degree after the last row.
     """
     for i in range(len(rows)):
         ahead, behind = _up(degree, dim), 1 - _up(degree, dim)
-        # The formula of `_up`, used twice, gives x^2 P_l, in which these are the factors of P_(l+2) and
-        # P_(l-2).
+        # If only every second degree is computed, the factors are those of P_(l+2) and P_(l-2) in x^2 P_l,
+        # by the formula of `_up` used twice.
         if every == 2:
             ahead *= _up(degree + 1, dim)
             behind *= 1 - _up(degree - 1, dim)

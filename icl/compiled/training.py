@@ -1,4 +1,8 @@
-"""Steps of softmax attention units on a CPU: the formula of `icl.pretrain.model`, unit by unit."""
+"""Steps of softmax attention units on a CPU: the formula of `icl.pretrain.model`, unit by unit.
+
+A batch has B contexts of n labeled tokens and a query, the last token. Arrays have contexts as the last axis,
+over which the innermost loops run.
+"""
 
 import math
 
@@ -15,15 +19,23 @@ _EXP = tuple(F32(1 / math.factorial(k)) for k in range(6, -1, -1))
 
 @compiled(nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 def take_steps(x, y, M, mean, square, rates, factors, adam, first_unit, last_unit):
-    """Take T steps of the units ``first_unit`` to ``last_unit - 1``, of K that see the same tokens.
+    """Take T steps of the units ``first_unit`` to ``last_unit - 1``, of K units that see the same tokens.
 
-    M and the moments of Adam, mean and square, all (K, d, d), change. Tokens are x (T, d, n + 1, B), the
-    query last, labels y (T, K, n + 1, B); the innermost loops run over the B contexts. The initial step sizes
-    are the rates, (K,). Rows of ``factors``, (T, 3), are the step size as a share of the initial one, and
-    what Adam divides mean and square by. Without ``adam`` the step is the plain one.
+    Args:
+        x: Tokens, (T, d, n + 1, B).
+        y: Labels, (T, K, n + 1, B).
+        M: Key-query matrices, (K, d, d), which are overwritten.
+        mean: Adam's mean of the gradients, (K, d, d), which is overwritten.
+        square: Adam's mean of their squares, (K, d, d), which is overwritten.
+        rates: Initial step sizes, (K,).
+        factors: A row for each step, (T, 3): the step size as a share of the initial one, and the numbers by
+            which Adam divides mean and square.
+        adam: Whether the steps are those of Adam, and not of plain gradient descent.
+        first_unit: Index of the first unit that takes steps.
+        last_unit: Index after that of the last one.
     """
     dim, contexts = len(x[0]), x.shape[3]
-    # these three are memory for `_gradient`, and the slope is its result
+    # `_compute_gradient` writes its result to `slope`, and works in the two others
     weights = np.empty(x.shape[2:], x.dtype)
     sums = np.empty((dim + 4, contexts), x.dtype)
     slope = np.empty_like(M[0])
@@ -31,12 +43,12 @@ def take_steps(x, y, M, mean, square, rates, factors, adam, first_unit, last_uni
     for t in range(len(factors)):
         share, mean_weight, square_weight = factors[t]
         for k in range(first_unit, last_unit):
-            _gradient(x[t], y[t, k], M[k], weights, sums, slope)
+            _compute_gradient(x[t], y[t, k], M[k], weights, sums, slope)
             for a in range(dim):
                 for c in range(dim):
                     step = slope[a, c]
                     if adam:
-                        # the new entries of both means have the weights 1 - 0.9 and 1 - 0.999
+                        # a new gradient enters the means with the weights 1 - 0.9 and 1 - 0.999
                         mean[k, a, c] += (step - mean[k, a, c]) * real(0.1)
                         square[k, a, c] += (step * step - square[k, a, c]) * real(0.001)
                         size = math.sqrt(square[k, a, c] / square_weight) + 1e-8
@@ -45,16 +57,17 @@ def take_steps(x, y, M, mean, square, rates, factors, adam, first_unit, last_uni
 
 
 @inline
-def _gradient(x, y, M, weights, sums, slope):
-    """Set the slope, (d, d), to the mean of ``2 (p - y_q) sum_i omega_i (y_i - p) x_i x_q'`` over a batch.
+def _compute_gradient(x, y, M, weights, sums, slope):
+    """Set ``slope``, (d, d), to the gradient of the mean loss of one unit over the contexts of a batch.
 
-    Here omega_i are the weights of a context's n labeled tokens, p is their prediction, and y_q the label of
-    the query. Weights (n + 1, B) and sums (d + 4, B) are memory to work in.
+    The gradient of a context is ``2 (p - y_q) sum_i omega_i (y_i - p) x_i x_q'``, where omega_i are the
+    attention weights, p is the prediction, and y_q the label of the query. The arrays ``weights``,
+    (n + 1, B), and ``sums``, (d + 4, B), are memory to work in.
     """
     dim, n, contexts = len(x), len(weights) - 1, weights.shape[1]
     single = weights.itemsize == 4
     largest, total, p, pull = sums[dim], sums[dim + 1], sums[dim + 2], sums[dim + 3]
-    # this sets the totals and the predictions to zero, too
+    # `total` and `p` are rows of the sums, so this sets them to zero, too
     sums[:] = 0
     # M x_q, in the first d rows of the sums
     for a in range(dim):
@@ -78,13 +91,15 @@ def _gradient(x, y, M, weights, sums, slope):
             p[b] += weights[i, b] * y[i, b]
     for b in range(contexts):
         p[b] /= total[b]
-        # from here on `total` is the common factor of all terms, 2 (p - y_q) over B times the old total
+        # From here on `total` is the factor that all tokens share: 2 (p - y_q), divided by B and by the sum of
+        # the weights.
         total[b] = (p[b] - y[n, b]) / (total[b] * weights.dtype.type(contexts / 2))
-    # and the weights are the derivatives of the mean loss in the scores
+    # from here on `weights` are the derivatives of the mean loss in the scores
     for i in range(n):
         for b in range(contexts):
             weights[i, b] *= (y[i, b] - p[b]) * total[b]
-    # the slope is the sum of these derivatives times x_i x_q'; `pull` sums coordinate a of the x_i
+    # The slope is the sum of these derivatives times x_i x_q'. In each context `pull` is the sum of the
+    # derivatives times coordinate a of x_i.
     for a in range(dim):
         pull[:] = 0
         for i in range(n):
@@ -106,15 +121,15 @@ def _exp(s, single):
 def _single_exp(s):
     """Return exp(s) for s <= 0 to two units in the last place, without a call that prevents vectorization.
 
-    A smaller s than -87 counts as -87: the result is negligible beside the largest weight, which is one, and
-    is not a denormal number, which would be slow.
+    If s is below -87, the result is exp(-87). This is negligible beside the largest weight, which is 1. The
+    exponential itself could be a subnormal number, which is slow.
     """
     s = F32(-87) if s < F32(-87) else s
-    # s = k log 2 + r, where log 2 has two parts and k times the first is exact
+    # s = k log 2 + r, where log 2 is 0.693359375 - 2.12194440e-4, and k times the first number is exact
     k = np.floor(s * F32(1 / math.log(2)) + F32(0.5))
     r = s - k * F32(0.693359375) + k * F32(2.12194440e-4)
     value = _EXP[0]
     for coefficient in _EXP[1:]:
         value = value * r + coefficient
-    # 2^k by its bits: the exponent is stored with 127 added
+    # the bits of the float 2^k are those of the integer k + 127, shifted by 23
     return value * I32((I32(k) + 127) << 23).view(np.float32)

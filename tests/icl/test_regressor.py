@@ -404,13 +404,13 @@ def test_masked_entries_are_nan_to_the_estimators_too():
 @pytest.mark.parametrize("metric", ["window", "diagonal"])
 def test_a_fit_checks_and_copies_its_data_once(metric, monkeypatch):
     """Each check and copy costs time and memory of the size of the data."""
-    taken, numbers = [], checks._numbers
+    taken, numbers = [], checks._read_numbers
 
     def count(value, *more):
         taken.append(np.shape(value))
         return numbers(value, *more)
 
-    monkeypatch.setattr(checks, "_numbers", count)
+    monkeypatch.setattr(checks, "_read_numbers", count)
     fitted = fit(TOKENS, LABELS, metric=metric)
     assert sorted(taken) == [(30,), (30, 3)]
     taken.clear()

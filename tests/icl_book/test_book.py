@@ -153,7 +153,7 @@ def test_the_api_shows_types_as_they_are_written_and_every_package(book):
 
 def test_links_between_pages_lead_somewhere(book):
     """This includes links to files that are written after the pages are verified."""
-    assert verify.links(book) == []
+    assert verify.check_links(book) == []
 
 
 def test_launch_buttons_and_repository_come_from_one_place(book):
@@ -327,7 +327,7 @@ def test_jupyter_book_and_sphinx_build_the_same_book(tree, tmp_path):
     roads = []
     for plain in (False, True):
         pages = assemble.sphinx(tree, tmp_path / str(plain), plain)
-        assert verify.book(pages, toc, []) == []
+        assert verify.check_book(pages, toc, []) == []
         built = [
             BeautifulSoup((pages / f"{name}.html").read_text(), "html.parser")
             for name in ("book/a", "notebooks/b")

@@ -88,8 +88,8 @@ GOOD = """<article><h1>T</h1><p>Price <span class="math">\\(x$\\)</span>, <code>
     ],
 )
 def test_verifier_sees(old, new, message):
-    assert old in GOOD and verify.page("p", GOOD) == []
-    problems = verify.page("p", GOOD.replace(old, new))
+    assert old in GOOD and verify.check_page("p", GOOD) == []
+    problems = verify.check_page("p", GOOD.replace(old, new))
     assert any(message in p for p in problems), problems
 
 
@@ -102,7 +102,7 @@ def test_verifier_sees_a_page_s_problem_and_a_missing_card(tmp_path):
     }
     (tmp_path / "notebooks").symlink_to(tmp_path)
     run = {"name": "n", "cards": [{"id": "P1.x"}, {"id": "P1.y"}]}
-    markup, missing = verify.book(tmp_path, toc, [run])
+    markup, missing = verify.check_book(tmp_path, toc, [run])
     assert markup.startswith("a: raw markup")
     assert missing == "notebooks/n: card of claim P1.y is not on the page"
 
@@ -119,14 +119,14 @@ def test_verifier_sees_links_that_lead_nowhere(tmp_path):
     (tmp_path / "_static" / "template.html").write_text('<a href="nowhere"></a>')
     source = tmp_path / "_modules" / "m.html"
     source.write_text('<a href="../a%20page.html?x=1&amp;y=2#here"></a>')
-    assert verify.links(tmp_path) == []
+    assert verify.check_links(tmp_path) == []
     source.write_text('<a href="../a%20page.html#there"></a><a href="../b.html#x"></a>')
-    assert verify.links(tmp_path) == [
+    assert verify.check_links(tmp_path) == [
         "_modules/m.html: the link ../a%20page.html#there leads nowhere",
         "_modules/m.html: the link ../b.html#x leads nowhere",
     ]
     (tmp_path / "index.html").write_text(GOOD)
-    assert verify.links(tmp_path)[0] in verify.book(tmp_path, {"root": "index"}, [])
+    assert verify.check_links(tmp_path)[0] in verify.check_book(tmp_path, {"root": "index"}, [])
 
 
 # ---------------------------------------------------------------- a small audit

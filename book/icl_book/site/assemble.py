@@ -73,7 +73,7 @@ def gather(
         return [], [f"notebooks/{name}: {allowed}" for name in apart]
     contents = {f"notebooks/{name}": read(notebooks[name]) for name in wanted}
     runs = list(map(extract_results, contents.values()))
-    problems = verify.check_cards(runs, registry()) + verify.rules(registry())
+    problems = verify.check_cards(runs, registry()) + verify.check_implications(registry())
     if problems or preset != "quick":
         return runs, problems
     computed = second.committed(root)
@@ -198,7 +198,7 @@ def build(
         say(f"{road}, {len(verify.toc_pages(toc))} pages, warnings are errors")
         html = sphinx(site, site.with_name(f"{name}.html"), plain)
         say("verifying pages")
-        _raise_problems(verify.book(html, toc, runs))
+        _raise_problems(verify.check_book(html, toc, runs))
         title = yaml.safe_load((root / "_config.yml").read_text("utf-8"))["title"]
         machines.write(html, site / stage.TWINS, toc, title)
         (html / ".digest").write_text(digest)

@@ -1,4 +1,7 @@
-"""Page checks, which neither a run nor Sphinx makes. Each returns a list of problems, one line each."""
+"""Checks of cards, claims and built pages that neither a run nor Sphinx makes.
+
+Each check returns its problems as a list of lines, which is empty if all is well.
+"""
 
 from __future__ import annotations
 
@@ -47,22 +50,25 @@ def toc_pages(toc: dict[str, Any]) -> list[str]:
 
 
 def check_cards(runs: Iterable[Mapping[str, Any]], registry: Mapping[str, Claim]) -> list[str]:
-    """Find testable claims that are judged twice or never, unknown claims, and unexpected verdicts.
+    """Find problems of the cards of all runs.
 
-    Which verdicts are unexpected is up to the preset: with ``any`` none is.
+    A problem is an unexpected verdict, a claim that the registry lacks, a claim that is judged twice, or a
+    claim with a rule that is never judged. The preset of a run says which verdicts are unexpected
+    (`icl_book.runner.plan.verdicts`). With ``any``, none is.
     """
     runs = list(runs)
-    problems = [
-        f"notebooks/{run['name']}: {surprise}"
-        for run in runs
-        if (allowed := plan.verdicts(run["preset"])) != "any"
-        for surprise in surprising(run["cards"], allowed)
-    ]
+    problems = []
+    for run in runs:
+        allowed = plan.verdicts(run["preset"])
+        if allowed != "any":
+            surprises = surprising(run["cards"], allowed)
+            problems += [f"notebooks/{run['name']}: {surprise}" for surprise in surprises]
     found = judged(runs)
-    for claim_id, ((first, _), *others) in found.items():
+    for claim_id, notebooks_and_cards in found.items():
+        first, *others = [name for name, _ in notebooks_and_cards]
         if claim_id not in registry:
             problems.append(f"notebooks/{first}: claim {claim_id}: is not in the registry")
-        for name, _ in others:
+        for name in others:
             already = f"is judged already in notebooks/{first}"
             problems.append(f"notebooks/{name}: claim {claim_id}: {already}")
     missing = [
@@ -71,8 +77,8 @@ def check_cards(runs: Iterable[Mapping[str, Any]], registry: Mapping[str, Claim]
     return problems + [f"claim {name}: no notebook judges it" for name in missing]
 
 
-def rules(registry: Mapping[str, Claim]) -> list[str]:
-    """Find claims that are implied by an id that is not a claim."""
+def check_implications(registry: Mapping[str, Claim]) -> list[str]:
+    """Find claims whose ``implied_by`` has an id that is not a claim."""
     return [
         f"{claim.where}: claim {claim.id}: is implied by {name!r}, which is not a claim"
         for claim in registry.values()
@@ -81,8 +87,12 @@ def rules(registry: Mapping[str, Claim]) -> list[str]:
     ]
 
 
-def page(name: str, text: str) -> list[str]:
-    """Find problems of one built HTML page: errors, images, figures, raw markup, remote resources."""
+def check_page(name: str, text: str) -> list[str]:
+    """Find problems in the HTML of one built page.
+
+    A problem is a resource that the browser loads from the network, an error message, an image without
+    alternative text or outside a figure, a figure without number or caption, or markup in the text.
+    """
     soup = BeautifulSoup(COLORED.sub("", text), "html.parser")
     loaded = [
         str(tag.get("src") or tag.get("href") or tag.get("data")) for tag in soup.select(LOADED)
@@ -94,8 +104,9 @@ def page(name: str, text: str) -> list[str]:
     if article.select(".output.traceback, .system-message, .problematic"):
         problems.append(f"{name}: shows an error message")
     for image in article.select("img"):
-        # The address of an image may hold all its data.
-        alt, src = str(image.get("alt", "")).strip(), str(image.get("src", ""))[:60]
+        alt = str(image.get("alt", "")).strip()
+        # An address may hold all data of the image, so that a message shows only its beginning.
+        src = str(image.get("src", ""))[:60]
         if not alt or FILE_NAME.search(alt) or alt == image.get("src"):
             problems.append(f"{name}: image {src} has no alt text (alt={alt!r})")
         # A linked card and the frame of the front page show pictures without a caption.
@@ -104,11 +115,13 @@ def page(name: str, text: str) -> list[str]:
                 f"{name}: image {src} stands outside a figure, without caption and number"
             )
     for figure in article.select("figure"):
-        number, words = (figure.select_one(".caption-number"), figure.select_one(".caption-text"))
+        number = figure.select_one(".caption-number")
+        words = figure.select_one(".caption-text")
         if not number or not words or len(words.get_text().split()) < 3:
             problems.append(f"{name}: figure {figure.get('id')} has no number or no caption")
-    for hidden in article.select("script, style, code, pre, .math, .headerlink"):
-        hidden.extract()
+    # Code and formulas may have the signs that `RAW` matches, so only prose stays.
+    for other in article.select("script, style, code, pre, .math, .headerlink"):
+        other.extract()
     prose = article.get_text(" ")
     for match in RAW.finditer(prose):
         around = " ".join(prose[max(0, match.start() - 30) : match.end() + 30].split())
@@ -116,10 +129,10 @@ def page(name: str, text: str) -> list[str]:
     return problems
 
 
-def links(folder: Path) -> list[str]:
-    """Find links of all pages, also those of source code, to a file or an anchor that does not exist.
+def check_links(folder: Path) -> list[str]:
+    """Find links to a file or an anchor that does not exist.
 
-    HTML in ``_static`` is not a page.
+    A page is any HTML file of the book, such as a page of source code, unless it lies in ``_static``.
     """
     paths = [p for p in folder.rglob("*.html") if "_static" not in p.relative_to(folder).parts]
     texts = {
@@ -133,23 +146,31 @@ def links(folder: Path) -> list[str]:
             if OUTSIDE.match(link):
                 continue
             address = address.partition("?")[0]
-            beside = os.path.normpath(os.path.join(os.path.dirname(name), address))
-            target = beside if address else name
-            known = target in anchors or (folder / target).is_file()
-            # The anchors of other files than pages are not known, so that each counts as there.
-            if not known or (anchor and anchor not in anchors.get(target, {anchor})):
+            # A link without a file leads to an anchor of its own page.
+            target = name
+            if address:
+                target = os.path.normpath(os.path.join(os.path.dirname(name), address))
+            exists = target in anchors or (folder / target).is_file()
+            # The anchors of a file that is not a page are unknown. A link to one counts as right.
+            if not exists or (anchor and anchor not in anchors.get(target, {anchor})):
                 problems.append(f"{name}: the link {link} leads nowhere")
     return problems
 
 
-def book(folder: Path, toc: dict[str, Any], runs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Find problems of a built book: of each page of its contents, cards that their page lacks, and links."""
+def check_book(folder: Path, toc: dict[str, Any], runs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Find problems of a built book.
+
+    These are the problems of each page in its contents, cards of a run that the page of its notebook does not
+    show, and the problems of all links.
+    """
     texts = {name: (folder / f"{name}.html").read_text(encoding="utf-8") for name in toc_pages(toc)}
-    problems = [problem for name, text in texts.items() for problem in page(name, text)]
+    problems = []
+    for name, text in texts.items():
+        problems += check_page(name, text)
     problems += [
         f"notebooks/{run['name']}: card of claim {card['id']} is not on the page"
         for run in runs
         for card in run["cards"]
         if f'id="claim-{card["id"]}"' not in texts[f"notebooks/{run['name']}"]
     ]
-    return problems + links(folder)
+    return problems + check_links(folder)
