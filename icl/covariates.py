@@ -5,8 +5,8 @@ A distribution turns independent normal numbers into covariates. A user-defined 
 NaN gives NaN.
 
 Training keeps covariates, (count, n, d), in memory coordinate by coordinate, because a loop over contexts is
-long and a loop over coordinates is short. `normalize`, `inner_products` and `linear_map` take any strides, and
-are fast for covariates in this order.
+long and a loop over coordinates is short. `normalize`, `inner_products` and `linear_map` take any strides,
+and are fast for covariates in this order.
 """
 
 from __future__ import annotations
@@ -135,9 +135,10 @@ def invert_cap_mass(dim: int, mass: float) -> float:
         return 2.0
     # x = (1 - cosine) / 2 has the distribution Beta(half, half), and twice its quantile is the result
     half = (dim - 1) / 2
-    # SciPy's inverse fails for small masses in dimensions 7 to 12. A small x is therefore found from the first
-    # term of the power series of the mass, ``x^half / (half B(half, half))``. The second term is at most
-    # ``half x`` times the first. If ``half x`` is below 1e-17, the first term is the mass to machine precision.
+    # SciPy's inverse fails for small masses in dimensions 7 to 12. A small x is therefore found from the
+    # first term of the power series of the mass, ``x^half / (half B(half, half))``. The second term is at
+    # most ``half x`` times the first. If ``half x`` is below 1e-17, the first term is the mass to machine
+    # precision.
     x = math.exp((math.log(mass * half) + betaln(half, half)) / half) if mass > 0 else 0.0
     return 2 * (x if x * half < 1e-17 else float(betaincinv(half, half, mass)))
 

@@ -1,17 +1,17 @@
 r"""Softmax attention on your data: predictions, and the best window by leaving one label out.
 
-A unit with ``M = w I`` predicts ``sum_i e^{w x_i . q} y_i / sum_i e^{w x_i . q}``. Data are NumPy arrays,
-data frames, tensors or lists of numbers, taken as they are: nothing is centered or scaled. Results are NumPy
-arrays of float64; `icl.attention.softmax_attention` is for tensors and their gradients.
+A unit with ``M = w I`` predicts ``sum_i e^{w x_i . q} y_i / sum_i e^{w x_i . q}`` at a query q. Data are
+NumPy arrays, data frames, tensors or lists of numbers. They are neither centered nor scaled. Results are
+NumPy arrays of float64; `icl.attention.softmax_attention` is for tensors and their gradients.
 
-Entries are at most 1e60 in size, and each column of tokens and labels has one of 1e-60 or more, or is zero,
-so that squares of products neither overflow nor vanish. Public functions check their arguments, and those
-below them take float64 arrays that are checked.
+Entries are at most 1e60 in size. Each column of tokens and labels is zero or has an entry of at least 1e-60
+in size. So squares of products neither overflow nor vanish. Public functions check their arguments. The other
+functions take float64 arrays that are checked.
 
-Work goes by tiles of some queries and some tokens. Queries of a tile share what is read of the tokens, and
-memory grows with the number of tokens, not with its square. The queries are divided among as many threads as
-`icl.threads` allows, and eight at most, because each thread holds a tile; the numbers do not depend on how
-many there are.
+A *tile* is a block of queries with a block of tokens, whose scores are computed at once. Memory therefore
+grows with the number of tokens, not with its square, and all queries of a tile use the tokens while they are
+in the cache. Blocks of queries are shared among as many threads as `icl.threads` allows, at most eight,
+because each thread holds a tile. The results do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -46,21 +46,21 @@ MAX_ABS_ENTRY = 1e60
 MIN_COLUMN = 1e-60
 #: The product of this window and two entries is finite.
 MAX_WINDOW = 1e150
-#: Scores of a tile, one megabyte: threads wait for each other with fewer, and for memory with more.
+#: Scores of a tile, one megabyte: with fewer, threads wait for each other, and with more, for memory.
 _TILE = 2**17
-#: Queries of a tile, unless there are few tokens: with fewer of them, tokens are read from memory more often.
+#: A tile has at least this many queries, since with fewer the tokens are read from memory more often.
 _QUERIES = 64
 #: Largest product that OpenBLAS still computes on one thread; beyond it, its threads compete with ours.
 _MAX_MULTIPLICATIONS = 2**19
 #: Each thread holds a tile, so this bounds the memory.
 _MAX_THREADS = 8
-#: The exponential of a smaller number is negligible beside the largest weight, one. Of much smaller ones the
-#: products with labels are subnormal numbers, which are slow.
+#: Exponents below this count as this. The exponential is negligible beside the largest weight, one. The
+#: exponential of a much smaller number, times a label, could be a subnormal number, which is slow.
 _MIN_EXPONENT = -500.0
-#: Exponentials of scores up to this size are summed without a shift, because no sum over- or underflows.
+#: Exponentials of scores up to this size are summed as they are, since the sums cannot overflow or vanish.
 _MAX_UNSHIFTED_SCORE = 300.0
-#: Scores above this are rounded by more than 1e-7. Between rows of one length they are then taken from
-#: squared distances, which keep their digits.
+#: Scores above this are rounded by more than 1e-7. If all rows have one length, scores are then computed from
+#: squared distances, which keep their digits (`nearness`).
 MAX_PRODUCT = 2.0**30
 #: Lengths that differ by a smaller share are one length up to rounding.
 _ONE_LENGTH = 1e-14
@@ -70,15 +70,16 @@ _ROUNDING = 1e-15
 _MAX_LEFT_OUT = 5000
 #: Windows between w and 2 w.
 _PER_OCTAVE = 2
-#: Octaves after which weights are no longer squares of earlier ones, whose rounding errors double each time.
+#: Weights of the window 2 w are the squares of those of w, up to this many octaves in sequence, because each
+#: square doubles the rounding error.
 _SQUARED = 24
-#: First window, times the spread of the scores, so that weights differ by two per cent.
+#: The first window times the spread of the scores: weights then differ by about two per cent.
 _FIRST = 2.0**-6
-#: Points of the curve on each side of w, among which low and high are.
+#: `low` and `high` of a `BestWindow` are found among this many places of the curve on each side of w.
 _POINTS = 500
-#: The sphere on which tokens are lifted has this radius, in largest distances from their medians.
+#: Radius of the sphere to which tokens are lifted, over the largest distance of a token from the medians.
 _RADII = 4.0
-#: Where the second nearest token has a weight of e^-16, the nearest is copied.
+#: If the second nearest token has a weight of e^-16, the label of the nearest is copied.
 _COPIES = 16.0
 
 
@@ -87,22 +88,24 @@ class BestWindow:
     """What leaving one label out says of the window.
 
     Attributes:
-        w: The window parameter of the least risk, from a polynomial in log w through the least value of the
-            curve and two neighbors on each side.
+        w: The window parameter with the least risk. It is the minimum of a polynomial in log w through the
+            point of the curve with the least risk and two neighbors on each side.
         edge: "" if the minimum lies inside; "mean" if it is w = 0, the mean of all labels; "nearest" if it
             is the largest window, which copies the label of the nearest token.
-        low: The smallest window whose losses exceed those of w by no more than one standard error of the
-            paired difference. From low to high, with w among them, these data hardly tell windows apart. Of
-            groups that are left out together, each counts as one observation.
-        high: The largest such window. Near w an excess grows with the square of the distance in log w, its
-            error with the distance itself, so that for many tokens low and high are about two standard
-            errors of log w to each side. With 200 independent rows they enclosed the best window for new
-            places in .88 to .96 of the data sets, and with 60 rows, 2 % of outliers or 20 groups in .67 to
-            .94. The median risk of w was within 2 % of the least one there, and within 6 % here.
-        windows: The curve's windows, (k,), beginning with 0.
-        risks: The mean squared error of the label that was left out, (k,). With noisy labels it contains
-            the noise of the label that is predicted. Of several columns of y it is the sum over columns, each
-            divided by its variance unless they were said to have the same unit.
+        low: The smallest window whose risk exceeds that of w by at most one standard error. The standard
+            error is that of the mean difference between the losses of the two windows, label by label. Labels
+            of a group, which are left out together, count as one observation. Windows from low to high
+            predict these data about equally well.
+        high: The largest such window. Near w the excess risk grows with the square of the distance in log w,
+            and its standard error grows with the distance. For many tokens low and high are therefore about
+            two standard errors of log w away from w. In simulations with 200 independent rows, the best
+            window for new queries lay between low and high in .88 to .96 of the data sets, and the median
+            risk of w was within 2 % of the least risk. With 60 rows, 2 % of outliers or 20 groups, these
+            numbers were .67 to .94 and 6 %.
+        windows: The windows of the curve, (k,), beginning with 0.
+        risks: The mean squared error of predictions of the labels that were left out, (k,), for each window.
+            It contains the noise of these labels. With several columns of y it is the sum over columns, where
+            each error is divided by the variance of its column unless ``same_unit`` was set.
     """
 
     w: float
@@ -115,8 +118,8 @@ class BestWindow:
     def plot(self, ax: Any = None) -> Any:
         """Draw the curve of the error against w, a star at the best w, and the range from low to high.
 
-        The error is divided by that of the mean of all labels, which is w = 0. The star has the height of the
-        curve's least point, a window of the grid next to w.
+        The error of a window is divided by the error at w = 0, where the mean of the other labels is
+        predicted. The star has the height of the lowest point of the curve, which is next to w.
 
         Args:
             ax: Axes of matplotlib; None for new ones.
@@ -133,13 +136,13 @@ class BestWindow:
             except ImportError as missing:
                 raise ImportError("plot needs matplotlib: pip install matplotlib") from missing
             ax = plt.subplots()[1]
-        # the mean has no error where all labels are equal
+        # if all labels are equal, the error of the mean is zero, and cannot divide
         of_the_mean = self.risks[0] or 1.0
         (curve,) = ax.plot(self.windows, self.risks / of_the_mean)
         ax.axvspan(self.low, self.high, color=curve.get_color(), alpha=0.15, linewidth=0)
         ax.plot(self.w, self.risks.min() / of_the_mean, "k*")
-        # The axis is linear only from w = 0 to the first window, and logarithmic beyond. The curve is w = 0
-        # alone where tokens do not tell their neighbors apart, see `_range`.
+        # The axis is linear from w = 0 to the first window, and logarithmic beyond. If `_choose_windows`
+        # finds zero octaves, the curve has only the point w = 0.
         ax.set_xscale("symlog", linthresh=self.windows[1] if self.windows.size > 1 else 1.0)
         ax.set(xlabel="window parameter w", ylabel="error / error of the mean")
         return ax
@@ -148,7 +151,7 @@ class BestWindow:
 def predict(X: ArrayLike, y: ArrayLike, queries: ArrayLike, w: float) -> Array:
     """Predict labels at queries by one unit of softmax attention with ``M = w I``.
 
-    The result is a NumPy array, also for tensors, whose gradients are not followed: for these there is
+    The result is a NumPy array, also if the data are tensors. To differentiate predictions, use
     `icl.attention.softmax_attention`.
 
     Args:
@@ -161,9 +164,9 @@ def predict(X: ArrayLike, y: ArrayLike, queries: ArrayLike, w: float) -> Array:
         Predictions, (m,) or (m, k), in float64; without the first axis for one query.
 
     Raises:
-        ValueError: If w is out of range, if shapes do not fit, if an entry is not a finite number of size at
-            most 1e60, if all entries of a column of X or y are below 1e-60 in size and not all are zero, or
-            if data frames, or a Series that is a query, have columns of different names or order.
+        ValueError: If w is out of range, if shapes do not fit, or if an entry is not a finite number of size
+            at most 1e60. If a column of X or y is not zero, and all its entries are below 1e-60 in size. If
+            queries are a data frame or a Series, and its columns have other names or another order than in X.
 
     >>> predict([[1.0, 0.0], [0.0, 1.0]], [0.0, 1.0], [1.0, 0.0], w=0.0).item()
     0.5
@@ -178,20 +181,21 @@ def predict(X: ArrayLike, y: ArrayLike, queries: ArrayLike, w: float) -> Array:
 def predict_rows(X: Array, y: Array, queries: Array, w: float) -> Array:
     """Return the predictions of `predict`, (m,) or (m, k), at queries (m, d); all arguments are checked."""
     largest, by_distance = _largest_score(X, queries, w)
-    # the sum of the last column is that of the weights
+    # the last column is ones, so that its weighted sum is the sum of the weights
     summed = np.column_stack([y.reshape(len(y), -1), np.ones(len(y))])
     found = np.empty((len(queries), summed.shape[1] - 1))
-    blocks, tiles = _tiles(len(queries), summed)
+    blocks, tiles = _cut_tiles(len(queries), summed)
 
     def average(rows: slice) -> None:
         """Set the predictions of a block of queries."""
         sums = np.zeros((len(queries[rows]), summed.shape[1]))
-        # This is below all scores: w times an inner product is at least minus the largest, and w times
-        # `nearness` at least twice that.
+        # This is a lower bound of all scores: w times an inner product is at least -largest, and w times
+        # `nearness` is at least -2 largest.
         highest: Array | float = -2 * largest
         for tokens in tiles:
             scores = _scores(queries[rows], X[tokens], w, by_distance)
-            # large scores are counted from the highest of a query so far, which rises from tile to tile
+            # If scores may be large, they are counted from the highest score of their query so far. When a
+            # tile has a higher one, the earlier sums are rescaled.
             if largest > _MAX_UNSHIFTED_SCORE:
                 highest, fall = _shift(scores, highest)
                 np.maximum(scores, _MIN_EXPONENT, out=scores)
@@ -204,20 +208,24 @@ def predict_rows(X: Array, y: Array, queries: Array, w: float) -> Array:
 
 
 def _shift(scores: Array, highest: Array | float) -> tuple[Array, Array]:
-    """Subtract the highest score of each row so far; return it, and its former value minus it."""
+    """Subtract from scores (rows, tokens), in place, the highest score of their row so far.
+
+    Returns:
+        The highest score of each row, (rows, 1), and ``highest``, its value before these scores, minus that.
+    """
     top = np.maximum(highest, scores.max(axis=1, keepdims=True))
     scores -= top
     return top, highest - top
 
 
 def _exp(exponents: Array) -> Array:
-    """Return the exponentials of numbers up to zero, but at least e^-500, in their place."""
+    """Replace numbers, at most zero, by their exponentials or by e^-500 if that is larger; return them."""
     np.maximum(exponents, _MIN_EXPONENT, out=exponents)
     return np.exp(exponents, out=exponents)
 
 
 def _largest_score(X: Array, queries: Array, w: float) -> tuple[float, bool]:
-    """Return the most that w times an inner product is in size, and whether scores come from distances."""
+    """Return a bound on the size of ``w x.q``, and whether scores must be computed from distances."""
     largest = w * _largest_length(X) * _largest_length(queries)
     return largest, largest > MAX_PRODUCT and _have_one_length(X, queries)
 
@@ -228,7 +236,7 @@ def _largest_length(rows: Array) -> float:
 
 
 def _have_one_length(X: Array, queries: Array) -> bool:
-    """Return whether all rows have one length, so that scores differ as half their squared distances do."""
+    """Return whether all rows have one length, so that scores may be computed from distances (`nearness`)."""
     lengths = np.concatenate([np.linalg.norm(part, axis=1) for part in (X, queries)])
     return bool(np.ptp(lengths) <= _ONE_LENGTH * lengths.max())
 
@@ -262,13 +270,15 @@ def weights(X: ArrayLike, queries: ArrayLike, w: float) -> Array:
 
 
 def deviations(X: Array, y: Array, queries: Array, w: float) -> Array:
-    """Return the standard deviations of a new label around predictions, (m,) or (m, k); two tokens at least.
+    """Return the standard deviation of a new label around each prediction, (m,) or (m, k).
 
-    With weights omega, predictions p and ``s = sum_i omega_i^2``, labels of independent noise vary in the
-    window by ``sum_i omega_i (y_i - p)^2``, in the mean the variance of the noise times ``1 - s``. The mean
-    squared distance of a new label from p is that variance times ``1 + s``. So the square of the result is
-    ``sum_i omega_i (y_i - p)^2 (1 + s) / (1 - s)``. In a narrow window ``1 - s`` vanishes with the weights of
-    all tokens but the heaviest, so that these are normalized by themselves.
+    Let omega be the weights at a query, p the prediction and ``s = sum_i omega_i^2``. The weighted variance
+    of the labels is ``v = sum_i omega_i (y_i - p)^2``. If labels are independent noise of variance V, the
+    mean of v is ``V (1 - s)``, and the mean squared distance of a new label from p is ``V (1 + s)``.
+    Therefore the square of the result is ``v (1 + s) / (1 - s)``. There must be two tokens or more.
+
+    In a narrow window one token has nearly all the weight, and v and ``1 - s`` vanish. Both are computed
+    without cancellation, from the weights of all tokens but this heaviest one, normalized among themselves.
     """
     labels = y.reshape(len(y), -1)
     squares = np.empty((len(queries), labels.shape[1]))
@@ -280,7 +290,8 @@ def deviations(X: Array, y: Array, queries: Array, w: float) -> Array:
         Arrays over tokens are (queries, n).
         """
         scores = _scores(queries[rows], X, w, by_distance)
-        heaviest, row = scores.argmax(axis=1), np.arange(len(scores))
+        row = np.arange(len(scores))
+        heaviest = scores.argmax(axis=1)
         highest = scores[row, heaviest]
         scores[row, heaviest] = -np.inf
         second_highest = scores.max(axis=1)
@@ -296,11 +307,11 @@ def deviations(X: Array, y: Array, queries: Array, w: float) -> Array:
         rest = odds / (1 + odds)
         square = np.einsum("qn,qn->q", others, others)
         s = (1 - rest) ** 2 + rest**2 * square
-        # The weighted variance of the labels is rest times the spread below. The factor of the spread,
-        # rest (1 + s) / (1 - s), is written without the quotient of vanishing numbers.
+        # The weighted variance v is rest times the spread below, and 1 - s is rest times the denominator
+        # here. So rest, which may vanish, cancels in v (1 + s) / (1 - s).
         factor = (1 + s) / (2 - rest - rest * square)
         for column, label in enumerate(labels.T):
-            # labels are counted from that of the heaviest token, which then adds nothing
+            # the heaviest token's label is subtracted, so that this token does not contribute to sums
             away = label - label[heaviest, None]
             mean = np.einsum("qn,qn->q", others, away)
             spread = np.einsum("qn,qn,qn->q", others, away, away) - rest * mean**2
@@ -315,15 +326,17 @@ def deviations(X: Array, y: Array, queries: Array, w: float) -> Array:
 class Placement:
     """Places your tokens for attention to compare them.
 
-    Scores ``w x.q`` prefer long tokens. On a sphere they prefer near ones, so that attention is the
-    Nadaraya-Watson kernel smoother with a Gaussian kernel. There are three ways to place rows:
+    Scores ``w x.q`` prefer long tokens. On a sphere all tokens are equally long, and scores prefer the near
+    tokens. Attention is then the Nadaraya-Watson kernel smoother with a Gaussian kernel. There are three ways
+    to place rows:
 
-    - ``"lift"``: the median of each column is subtracted, rows are divided by the radius R, four times the
-      largest distance of a token from the medians, and one more coordinate, ``sqrt(1 - |x|^2)``, takes them
-      to the unit sphere of one dimension more. Lengths are kept: with the window w the bandwidth is
-      ``R / sqrt(w)`` in the unit of the data. Distances along a radius are stretched by less than 4 %. A
-      query beyond R is pulled back to it. A far token makes R and w large, but leaves the bandwidth as it is.
-    - ``"center"``: the mean is subtracted and each row divided by its length, which is lost. It suits
+    - ``"lift"``: the median of each column is subtracted, and rows are divided by a radius R. R is four times
+      the largest distance of a token from the medians. One more coordinate, ``sqrt(1 - |x|^2)``, lifts the
+      rows to a unit sphere of one dimension more. So rows of different length stay apart. The window w has
+      the bandwidth ``R / sqrt(w)`` in the unit of the data. Distances along a radius are stretched by less
+      than 4 %. A query farther than R from the medians is pulled back to the distance R. An outlier makes R
+      and w large, but leaves the bandwidth as it is.
+    - ``"center"``: the mean is subtracted, and each row is divided by its length, which is lost. This suits
       many columns, and labels that depend on directions.
     - ``"as is"``: nothing is done.
 
@@ -334,7 +347,7 @@ class Placement:
     Attributes:
         mode: As given.
         center: What is subtracted, (d,).
-        radius: R; 1 for the other two.
+        radius: R for ``"lift"``, and 1 for the other two modes.
 
     Raises:
         ValueError: For tokens that `predict` refuses, an unknown ``mode``, and ``"center"`` with one column,
@@ -406,8 +419,8 @@ def place_rows(place: Placement, rows: Array) -> Array:
     # The mode is "lift", and lengths are in units of R: a row beyond R is pulled back to it.
     x /= np.maximum(length, 1.0)
     length = np.minimum(length, 1.0)
-    # This root is exactly one for all short rows. That of (1 - length) (1 + length) would vary from one short
-    # row to another, by rounding.
+    # For short rows this root is exactly one. The root of (1 - length) (1 + length) would differ from one by
+    # rounding, and not equally in all short rows.
     return np.concatenate([x, np.sqrt(1 - length**2)], axis=-1)
 
 
@@ -420,77 +433,78 @@ def best_window(
 ) -> BestWindow:
     """Find the window that predicts each label best from all the others.
 
-    Every label is left out once, or 5,000 of them, drawn at random with a fixed seed, if there are more: all
-    tokens predict them, so that time grows with n and not with its square. All windows are tried in one pass
-    over the scores: a geometric grid of two windows an octave, from one that hardly differs from the mean of
-    all labels to one that copies the nearest label for half of the tokens. Between them each loss is taken as
-    a polynomial in log w. Tokens that are multiplied by s have windows divided by s^2.
+    Every label is left out once, and predicted from all the others. If there are more than 5,000 labels, only
+    5,000 are left out, drawn at random with a fixed seed, so that time grows with n and not with its square.
+    The windows that are tried are w = 0 and a geometric grid with two windows an octave. The first window of
+    the grid hardly differs from the mean of all labels. The last copies the nearest label for half of the
+    tokens. Between windows of the grid a loss is interpolated by a polynomial in log w. If tokens are
+    multiplied by s, windows are divided by s^2.
 
     Args:
         X: Tokens, (n, d), at least two.
         y: Their labels, (n,) or (n, k). For a window of each column, call this for each.
-        groups: What tells apart the groups of tokens that are left out together, (n,), two groups at least:
-            rows that stand in the data twice, or measurements of one person. None is each by itself.
+        groups: The name or number of each token's group, (n,), two groups at least. Tokens of a group are
+            left out together: rows that stand in the data twice, or measurements of one person. With None
+            each token is left out by itself.
         same_unit: Whether the errors of several columns of y are summed as they are, which is right for the
-            indicators of classes. Otherwise each is divided by the variance of its column, so that no unit
-            decides which of them counts.
+            indicators of classes. Otherwise the error of each column is divided by the variance of the
+            column, so that the sum does not depend on the columns' units.
 
     Raises:
-        ValueError: For data that `predict` refuses, fewer than two tokens, groups of another shape, with a
-            missing entry or with entries that cannot be sorted, and if all tokens or all labels that are left
-            out are in one group.
+        ValueError: For data that `predict` refuses, and fewer than two tokens. If groups have another shape,
+            a missing entry, or entries that cannot be sorted. If all tokens, or all labels that are left out,
+            are in one group.
     """
     X, y = check_data(X, y)
     group = number_groups(groups, len(X))
-    return find_window(X, comparable(y, flag(same_unit, "same_unit")), group)
+    return find_window(X, make_comparable(y, flag(same_unit, "same_unit")), group)
 
 
 def find_window(X: Array, labels: Array, group: NDArray[np.intp]) -> BestWindow:
     """Return the best window for checked tokens (n, d).
 
-    Labels, (n, k), are those that `comparable` returns, and ``group`` has the number of each token's group.
+    The labels, (n, k), come from `make_comparable`, and ``group``, (n,), is the number of each token's group.
     """
     n = len(X)
     chosen = draw_left_out(group)
     sphere = _have_one_length(X, X[:1])
-    smallest, octaves = _range(X, sphere)
-    # after w = 0 the windows go octave by octave, and the bases are those of the first octave
+    smallest, octaves = _choose_windows(X, sphere)
+    # the bases are the windows of the first octave, and each further octave has the bases doubled once more
     bases = smallest * 2.0 ** (np.arange(_PER_OCTAVE) / _PER_OCTAVE)
     windows = np.append(0.0, (2.0 ** np.arange(octaves)[:, None] * bases).ravel())
     largest = _largest_length(X) ** 2
     by_distance = sphere and windows[-1] * largest > MAX_PRODUCT
     losses = np.empty((windows.size, chosen.size))
     summed = np.column_stack([labels, np.ones(n)])
-    # The sums over the tokens of all other groups, (n, k + 1), are the total minus those of the own group.
-    # Their last column counts tokens. The means, sums over counts, are what w = 0 predicts.
-    others = (
-        summed.sum(axis=0) - np.array([np.bincount(group, column) for column in summed.T]).T[group]
-    )
+    # At w = 0 the mean label of all other groups is predicted. For each token, `others` are the sums over
+    # these groups, (n, k + 1): the total minus the sum over the own group. The last column counts tokens.
+    group_sums = np.array([np.bincount(group, column) for column in summed.T]).T
+    others = summed.sum(axis=0) - group_sums[group]
     losses[0] = np.sum((labels - others[:, :-1] / others[:, -1:])[chosen] ** 2, axis=1)
 
-    blocks, tiles = _tiles(chosen.size, summed)
+    blocks, tiles = _cut_tiles(chosen.size, summed)
 
     def leave_out(places: slice) -> None:
-        """Set the losses of a block of labels for all windows but w = 0.
-
-        Sums over tokens are (windows, labels, k + 1), and those of w = 0 are not used.
-        """
+        """Set the losses of a block of labels for all windows but w = 0."""
         rows = chosen[places]
+        # weighted sums over tokens of labels and of ones; entry 0, that of w = 0, is not used
         sums = np.zeros((windows.size, rows.size, summed.shape[1]))
-        # this is below all scores, and finite, because a tile may have tokens of the left-out group alone
+        # This is a lower bound of all scores. It keeps `highest` finite if all tokens of the first tile are
+        # left out.
         highest: Array | float = -2 * largest
         for tokens in tiles:
+            # from `_shift` on these are scores at w = 1 minus the highest one of the row
             gaps = _scores(X[rows], X[tokens], 1.0, by_distance)
-            # what is left out keeps a weight of e^-500 at most, which is negligible
+            # a token that is left out has a weight of at most e^-500, which is negligible
             gaps[group[rows][:, None] == group[tokens]] = -np.inf
             highest, fall = _shift(gaps, highest)
             sums *= _exp(windows[:, None, None] * fall)
             weights = np.empty_like(gaps)
-            # window 0 is w = 0, and those of one base are _PER_OCTAVE places apart
+            # the windows of one base are _PER_OCTAVE places apart, and place 0 is w = 0
             for first_of_base, base in enumerate(bases, start=1):
                 for octave, at in enumerate(range(first_of_base, windows.size, _PER_OCTAVE)):
                     if octave % _SQUARED:
-                        # the squares are the weights of the doubled window
+                        # the window is twice the one before, so its weights are the squares
                         weights *= weights
                     else:
                         _exp(np.multiply(base * 2.0**octave, gaps, out=weights))
@@ -503,14 +517,14 @@ def find_window(X: Array, labels: Array, group: NDArray[np.intp]) -> BestWindow:
 
 
 def draw(n: int) -> NDArray[np.intp]:
-    """Return the sorted indices of n labels, or of 5,000 of them, drawn at random with a fixed seed."""
+    """Return the sorted indices of the labels to leave out: all n, or 5,000 drawn with a fixed seed."""
     if n <= _MAX_LEFT_OUT:
         return np.arange(n)
     return np.sort(np.random.default_rng(0).permutation(n)[:_MAX_LEFT_OUT])
 
 
 def draw_left_out(group: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the indices that `draw` returns; ValueError if they are in one group."""
+    """Return the indices of the labels to leave out (`draw`); ValueError if all are in one group."""
     chosen = draw(len(group))
     if np.ptp(group[chosen]) == 0:
         raise ValueError(
@@ -519,10 +533,10 @@ def draw_left_out(group: NDArray[np.intp]) -> NDArray[np.intp]:
     return chosen
 
 
-def comparable(y: Array, same_unit: bool) -> Array:
-    """Return labels (n, k) minus their means, because a mean far from zero would take digits of sums.
+def make_comparable(y: Array, same_unit: bool) -> Array:
+    """Return labels as columns (n, k), each minus its mean, because a mean far from zero costs digits.
 
-    Several columns are divided by their standard deviations, unless they have the ``same_unit``.
+    Of several columns, each is divided by its standard deviation, unless they have the ``same_unit``.
     """
     columns = y.reshape(len(y), -1)
     labels: Array = columns - columns.mean(axis=0)
@@ -536,17 +550,18 @@ def comparable(y: Array, same_unit: bool) -> Array:
 
 
 def number_groups(value: Any, n: int) -> NDArray[np.intp]:
-    """Return the number of each token's group, (n,); without groups each token is one by itself.
+    """Return the number of each token's group, (n,), counted from 0. With None each token is a group.
 
-    ValueError for another shape, for entries that are missing or cannot be sorted, and unless there are two
-    groups or more.
+    Raises:
+        ValueError: For another shape than (n,), for entries that are missing or cannot be sorted, and unless
+            there are two groups or more.
     """
     if value is None:
         if n < 2:
             raise ValueError(f"X has n_samples = {n}: must be 2 or more, one of which is left out")
         return np.arange(n)
     value = masked_as_nan(value)
-    # NumPy makes text of a mixed list: NaN would become the group "nan", and 1 and "1" would be equal
+    # From a list of text and numbers NumPy would make text: NaN would become "nan", and 1 would equal "1".
     value = np.asarray(value) if hasattr(value, "dtype") else np.asarray(value, dtype=object)
     if value.shape != (n,):
         raise ValueError(f"groups has shape {value.shape}: must be ({n},), one for each token")
@@ -568,18 +583,20 @@ def number_groups(value: Any, n: int) -> NDArray[np.intp]:
 
 
 def _find_minimum(windows: Array, losses: Array, group: NDArray[np.intp]) -> BestWindow:
-    """Return the `BestWindow` of losses, (windows, labels left out); ``group`` has each label's group."""
+    """Return the `BestWindow` of losses, (windows, labels left out); ``group`` has each label's group.
+
+    A *place* is a position on the curve: the k-th window is at place k, and log w is linear in between.
+    """
     risks = losses.mean(axis=1)
     at, last = int(risks.argmin()), windows.size - 1
     edge = "mean" if at == 0 else "nearest" if at == last else ""
-    # places on the curve, whose window k is at k
     best = float(at)
-    # A minimum inside is refined between its two neighbors, unless one of these is w = 0, which has no
-    # logarithm.
+    # The minimum is refined between the two neighbors of the least point, if both have a logarithm. Window 1
+    # has the neighbor w = 0.
     if 1 < at < last:
         near = at + np.linspace(-1, 1, 2001)
         best = float(near[(_weigh_windows(near, at, last) @ risks).argmin()])
-    # the cube makes the places dense near the best
+    # the cube makes the places below dense near the best
     steps = np.linspace(0, 1, _POINTS) ** 3
     # between w = 0 and the first window there are no places
     begin = max(1.0, best)
@@ -587,29 +604,33 @@ def _find_minimum(windows: Array, losses: Array, group: NDArray[np.intp]) -> Bes
     places_above = begin + (last - begin) * steps
     places = np.concatenate([[0.0], places_below if at > 0 else [], places_above])
     weights = _weigh_windows(places, at, last) - _weigh_windows(np.array([best]), at, last)
-    # the weights of a difference sum to zero, so that losses may be counted from the least
+    # The weights of a difference sum to zero. So the losses of the least point may be subtracted from all
+    # others, which keeps digits.
     excess = losses - losses[at]
-    # losses of one group depend on each other, so that groups are what is counted
+    # losses of one group depend on each other, so each group is one observation
     units = np.unique(group, return_inverse=True)[1]
     deviations = excess - excess.mean(axis=1, keepdims=True)
     sums = np.array([np.bincount(units, row) for row in deviations])
     count = sums.shape[1]
-    # The covariance of the risks of two windows. The count over count - 1 makes up for the mean that was
-    # subtracted.
+    # The covariance of the risks of any two windows. The factor count / (count - 1) makes up for the mean
+    # that was subtracted.
     covariance = sums @ sums.T * (count / (count - 1) / losses.shape[1] ** 2)
     variance = np.einsum("pi,ij,pj->p", weights, covariance, weights)
     error = np.sqrt(np.maximum(variance, 0))
     alike = places[weights @ excess.mean(axis=1) <= error]
-    w, low, high = (_window(windows, place) for place in (best, alike[0], alike[-1]))
+    w = _find_window_at(windows, best)
+    low = _find_window_at(windows, alike[0])
+    high = _find_window_at(windows, alike[-1])
     return BestWindow(w, edge, low, high, windows, risks)
 
 
 def _weigh_windows(places: Array, at: int, last: int) -> Array:
-    """Return weights that interpolate, (places, windows): each row times a curve is the curve's value there.
+    """Return weights (places, windows) that interpolate: row i times a curve is its value at place i.
 
-    Place k is window k, place 0 is w = 0, and ``last`` is the last window. Weights are those of a polynomial
-    in log w through five windows: around the least one, ``at``, if that is a neighbor of the place, and
-    otherwise around the nearest. At the ends of the curve there are fewer.
+    Window k is at place k, from w = 0 at place 0 to the last window at ``last``. Between windows the value is
+    that of a polynomial in log w through five windows, or through fewer at the ends of the curve. The middle
+    one of the five is ``at``, the window of the least risk, for places up to 1 away from it, and the nearest
+    window for other places.
     """
     weights = np.zeros((places.size, last + 1))
     weights[places == 0, 0] = 1
@@ -625,55 +646,56 @@ def _weigh_windows(places: Array, at: int, last: int) -> Array:
     return weights
 
 
-def _window(windows: Array, place: float) -> float:
-    """Return the window at a place, ``k`` for the k-th of the curve, and in between on the scale of log w."""
+def _find_window_at(windows: Array, place: float) -> float:
+    """Return the window at a place: the k-th at place k, and between windows log w is linear in the place."""
     near = round(place)
     return float(windows[near] * 2 ** ((place - near) / _PER_OCTAVE))
 
 
-def _range(X: Array, sphere: bool) -> tuple[float, int]:
-    """Return the smallest window and the number of octaves.
+def _choose_windows(X: Array, sphere: bool) -> tuple[float, int]:
+    """Return the smallest window above 0 that is tried, and the number of octaves.
 
-    There are zero octaves if no token has neighbors of different scores, as for equal tokens or for two.
-    ``sphere`` says whether all tokens have one length, so that scores may be taken from distances.
+    There are zero octaves if each token has equal scores with all others, as for equal tokens or for two.
+    ``sphere`` says whether all tokens have one length, so that scores may be computed from distances.
     """
     n = len(X)
-    # This is the root mean square of the scores X (X - mean)'. The triangular factors of both matrices,
-    # (d, d), have a product of the same norm.
+    # The spread is the root mean square of the scores X (X - mean)', an n x n matrix. The product of the
+    # triangular factors of X and X - mean has the same norm, and is small.
     factors = [np.linalg.qr(part, mode="r") for part in (X, X - X.mean(axis=0))]
     spread = float(np.linalg.norm(np.inner(*factors))) / n
     # the median of gaps is taken over these tokens
     rows = np.unique(np.linspace(0, n - 1, min(n, 64)).astype(int))
     scores = _scores(X[rows], X, 1.0, sphere)
-    # what counts is how much nearer the nearest other token is than the next one
+    # a token is not its own neighbor
     scores[np.arange(rows.size), rows] = -np.inf
     highest = scores.max(axis=1, keepdims=True)
-    # Scores that differ by less are equal up to rounding. On a sphere they are minus half the squared
-    # distances, and rounded relative to themselves, else relative to the largest product.
+    # Scores that differ by less than `tiny` are equal up to rounding. On a sphere scores are minus half the
+    # squared distances, and a rounding error is proportional to the score. Otherwise it is proportional to
+    # the largest product.
     size = float(np.abs(X).max()) ** 2
     tiny = -1e-9 * highest if sphere else 1e-9 * spread + 1e-14 * X.shape[1] * size
     gaps = highest - scores
-    # this leaves the gap to the next different score
+    # how much the highest score of a token exceeds its next different score
     gaps = np.where(gaps > tiny, gaps, np.inf).min(axis=1)
     gaps = gaps[np.isfinite(gaps)]
     if gaps.size == 0:
         return 1.0, 0
     smallest = _FIRST / spread
     largest = _COPIES / float(np.median(gaps))
-    # there is at least one octave
+    # the maximum makes it at least one octave
     return smallest, math.ceil(math.log2(max(largest / smallest, 2.0)))
 
 
 def _scores(queries: Array, X: Array, w: float, by_distance: bool) -> Array:
-    """Return w times the inner products of few queries with all tokens, (queries, tokens).
+    """Return the scores of few queries with all tokens, (queries, tokens).
 
-    With ``by_distance`` it is w times `nearness`.
+    A score is w times the inner product, or with ``by_distance`` w times `nearness`.
     """
     if by_distance:
         return w * nearness(queries, X)
     queries = w * queries
     found = np.empty((len(queries), len(X)))
-    # products are small enough that OpenBLAS starts no threads of its own
+    # each product is so small that OpenBLAS does not start threads of its own
     step = max(1, _MAX_MULTIPLICATIONS // queries.size)
     for start in range(0, len(X), step):
         tokens = slice(start, start + step)
@@ -684,9 +706,8 @@ def _scores(queries: Array, X: Array, w: float, by_distance: bool) -> Array:
 def nearness(queries: Array, X: Array) -> Array:
     """Return minus half the squared distances of few queries from all tokens, (queries, tokens).
 
-    For rows of one length these differ from inner products by a constant. Where the length is large, inner
-    products lose digits, while the distances of near rows keep theirs. Coordinates that differ by rounding
-    count as equal.
+    If all rows have one length, this is the inner product minus a constant. Inner products of long rows lose
+    digits, while the distances of near rows keep theirs. Coordinates that differ by rounding count as equal.
     """
     found = np.zeros((len(queries), len(X)))
     for q_a, x_a in zip(queries.T, X.T, strict=True):
@@ -701,9 +722,9 @@ def nearness(queries: Array, X: Array) -> Array:
 def in_threads(work: Callable[[Any], None], blocks: Sequence[Any]) -> None:
     """Call ``work`` on every block; each call writes to its own rows."""
     count = min(threads.available(), _MAX_THREADS, len(blocks))
-    # One thread is the caller's own, since a browser's Python may not start another. Here the caller's
-    # settings of NumPy, which other threads do not have, may make an underflow an error, but a small weight
-    # is zero.
+    # A single thread is the caller's own, since Python in a browser cannot start another. The caller may
+    # have set NumPy to raise an error if a number underflows. Here a weight may underflow to zero. Other
+    # threads do not have the caller's settings.
     if count == 1:
         with np.errstate(under="ignore"):
             for block in blocks:
@@ -714,10 +735,10 @@ def in_threads(work: Callable[[Any], None], blocks: Sequence[Any]) -> None:
         list(pool.map(work, blocks))
 
 
-def _tiles(queries: int, summed: Array) -> tuple[list[slice], list[slice]]:
-    """Cut queries and tokens into blocks, which meet in tiles with scores and products within the limits."""
+def _cut_tiles(queries: int, summed: Array) -> tuple[list[slice], list[slice]]:
+    """Return blocks of queries and blocks of tokens; a tile is a block of queries with a block of tokens."""
     tokens, columns = summed.shape
-    # the scores of a tile are multiplied with all columns that are summed
+    # The scores of a tile are multiplied with all columns of `summed`, a row for each token, on one thread.
     size = min(_TILE, _MAX_MULTIPLICATIONS // columns)
     rows = max(_QUERIES, size // tokens)
     return _cut(queries, rows), _cut(tokens, max(1, size // rows))
@@ -729,7 +750,7 @@ def _cut(length: int, size: int) -> list[slice]:
 
 
 def check_tokens(X: ArrayLike) -> Array:
-    """Return tokens, (n, d), as a new array; ValueError for those that `predict` refuses."""
+    """Return tokens, (n, d), as a new array; ValueError if `predict` refuses them."""
     tokens = table(X, "X", MAX_ABS_ENTRY)
     if tokens.ndim != 2 or tokens.size == 0:
         hint = ", such as X[:, None] for one column" if tokens.ndim == 1 and tokens.size else ""

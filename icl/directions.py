@@ -1,10 +1,10 @@
-r"""Which directions count, of data of your own: a matrix in place of one window, by leaving one label out.
+r"""Find which directions of your data count: a matrix in place of one window, by leaving one label out.
 
-A smoother with the matrix ``M`` has weights proportional to ``exp(-(x_i - q)' M (x_i - q) / 2)``.
-On tokens ``M^(1/2) x`` of one length this is softmax attention with ``w = 1``, and lengths that
-differ are kept by `icl.Placement`. The metric-learning literature calls the method MLKR, metric
-learning for kernel regression (Weinberger and Tesauro 2007). That attention should give irrelevant
-directions no weight at all is Theorem 4 of paper 1.
+A smoother with the matrix ``M`` has weights proportional to ``exp(-(x_i - q)' M (x_i - q) / 2)``. If all
+tokens ``M^(1/2) x`` have one length, this is softmax attention with ``w = 1`` on these tokens. If not,
+`icl.Placement` first lifts them to a sphere. The literature calls the method MLKR, metric learning for kernel
+regression (Weinberger and Tesauro 2007). Theorem 4 of paper 1 says that attention gives irrelevant directions
+a weight of zero.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from icl.data import (
     MAX_ABS_ENTRY,
     MAX_PRODUCT,
     check_data,
-    comparable,
     draw,
     draw_left_out,
     find_window,
     in_threads,
+    make_comparable,
     nearness,
     number_groups,
     place_rows,
@@ -42,13 +42,13 @@ Array = NDArray[np.float64]
 KINDS = ("diagonal", "full")
 #: This share of the tokens is held out to test whether directions gain anything.
 _HELD_OUT = 1 / 3
-#: One-sided level at which a gain counts: two standard errors of a normal distribution.
+#: One-sided confidence at which a gain counts: that of two standard errors of a normal distribution.
 _CONFIDENCE = float(ndtr(2))
 #: The search takes at most this many steps.
 _MAX_STEPS = 60
 #: Each thread computes this many scores at once.
 _BLOCK = 2**18
-#: Parts of the tokens, each of which keeps sums over its queries; threads share them out.
+#: The queries are cut into this many parts, which threads share; each part has sums of its own.
 _PARTS = 16
 
 
@@ -58,13 +58,14 @@ class BestMatrix:
 
     Attributes:
         M: The matrix of the weights ``exp(-(x_i - q)' M (x_i - q) / 2)``, (d, d), positive semidefinite.
-        kind: ``"diagonal"`` or ``"full"``. If what the search found predicts labels that it had not seen no
-            better, M is a multiple of the identity, ``"none"``, or of the inverse variances of the columns,
-            ``"scaled"``, as after `sklearn.preprocessing.StandardScaler`.
-        gain: The share by which the matrix that was found lowers the mean squared error of held-out labels,
-            compared with the better of these two; negative if it raises the error. Where it is hardly above
-            two standard errors it is too large in the mean, since smaller gains are not found: .2 in place of
-            .1 where it was found in 4 of 30 data sets of 150 rows and six columns.
+        kind: ``"diagonal"`` or ``"full"`` if M is a matrix that the search found. If such a matrix does not
+            predict held-out labels better, M is a simple matrix: ``"none"`` is a multiple of the identity,
+            and ``"scaled"`` of the inverse variances of the columns, as after
+            `sklearn.preprocessing.StandardScaler`.
+        gain: The share by which the matrix of the search lowers the mean squared error of held-out labels,
+            compared with the better simple matrix; negative if it raises the error. A gain hardly above two
+            standard errors is too large in the mean, because smaller gains do not count: .2 in place of .1 in
+            a simulation of 30 data sets with 150 rows and six columns, in 4 of which the gain counted.
         error: The standard error of ``gain``.
         root: The symmetric root of M, (d, d); a `BestMatrix`, called with rows, multiplies them by it.
         columns: The labels of the columns, if the tokens were a data frame; None otherwise.
@@ -102,32 +103,37 @@ def best_matrix(
     groups: ArrayLike | None = None,
     same_unit: bool = False,
 ) -> BestMatrix:
-    """Find the matrix that predicts each label best from all the others, if it helps at all.
+    """Find the matrix that predicts each label best from all the others, if a matrix helps.
 
-    The search follows the gradient of the leave-one-out error, which has a closed form, for at most 60 steps
-    of L-BFGS. It starts at the best multiple of the identity, or at that of the inverse variances of the
-    columns if its error is less, so that columns may have unequal units. First it sees two thirds of the
-    tokens. If it does not predict the labels of the others better than where it started, the better of the
-    two multiples is the result; else the search is repeated with all tokens. Better means by two standard
-    errors, or for few tokens by as many as Student's distribution asks, so that where nothing is to be gained
-    one data set in about forty seems to gain, and of those with a dozen tokens one in ten. A gradient costs
-    n^2 d operations, and 5,000 n d where n is above 5,000, since no more labels than these are left out.
+    The search takes at most 60 steps of L-BFGS on the leave-one-out error, whose gradient has a closed form.
+    Its start is the best multiple of the identity, or the best multiple of the inverse variances of the
+    columns, whichever has the smaller error. So columns may have unequal units.
+
+    The first search sees two thirds of the tokens. If its matrix predicts the labels of the other third
+    better than the start does, the search is repeated with all tokens, and its matrix is the result.
+    Otherwise the result is the start for all tokens. Better means by two standard errors, or for few tokens
+    by as many as Student's distribution asks. If labels do not depend on directions, about one data set in
+    forty seems better by chance, and one in ten of those with a dozen tokens.
+
+    A gradient costs n^2 d operations, or 5,000 n d if n is above 5,000, since at most 5,000 labels are left
+    out.
 
     Args:
         X: Tokens, (n, d), at least six.
         y: Their labels, (n,) or (n, k).
         kind: ``"diagonal"``, a bandwidth for each column, or ``"full"``, any positive semidefinite matrix.
-        groups: As in `icl.best_window`, six groups at least: tokens of a group are left out, and held out,
-            together.
+        groups: As in `icl.best_window`, six groups at least. Tokens of a group are left out together, and
+            held out together.
         same_unit: As in `icl.best_window`, for several columns of y.
 
     Raises:
-        ValueError: For what `icl.best_window` refuses, fewer than six tokens or groups, and an unknown kind.
+        ValueError: For data that `icl.best_window` refuses, fewer than six tokens or groups, and an unknown
+            kind.
     """
     kind = choice(kind, "kind", KINDS)
     columns = column_names(X)
     X, y = check_data(X, y)
-    labels = comparable(y, flag(same_unit, "same_unit"))
+    labels = make_comparable(y, flag(same_unit, "same_unit"))
     group = number_groups(groups, len(X))
     return replace(find_matrix(X, labels, group, kind), columns=columns)
 
@@ -135,8 +141,8 @@ def best_matrix(
 def find_matrix(X: Array, labels: Array, group: NDArray[np.intp], kind: str) -> BestMatrix:
     """Return the best matrix for checked tokens (n, d); ValueError for fewer than six groups.
 
-    Labels, (n, k), are those that `icl.data.comparable` returns, and ``group`` has the number of each token's
-    group.
+    The labels, (n, k), come from `icl.data.make_comparable`, and ``group``, (n,), is the number of each
+    token's group.
     """
     count = int(group.max()) + 1
     if count < 6:
@@ -146,37 +152,44 @@ def find_matrix(X: Array, labels: Array, group: NDArray[np.intp], kind: str) -> 
     tokens = X - np.median(X, axis=0)
     # the stopping rule depends on the size of the error; scaling by a power of two is exact
     labels = np.ldexp(labels, -int(np.frexp(np.abs(labels).max())[1]))
-    # the tokens may be sorted, so every third one may not be a fair sample
+    # groups are chosen at random, since the tokens may be sorted
     order = np.random.default_rng(0).permutation(count)
     chosen = np.isin(group, order[: math.ceil((1 - _HELD_OUT) * count)])
     seen, held_out = np.flatnonzero(chosen), np.flatnonzero(~chosen)
-    # of many, 5,000 are drawn
+    # at most 5,000 of the held-out labels are predicted
     held_out = held_out[draw_left_out(group[held_out])]
-    data = tokens[seen], labels[seen], group[seen]
-    start = _start(*data)
-    roots = start.root, _search(*data, kind, start)
-    predictions = [_predict_held_out(tokens, labels, seen, held_out, root) for root in roots]
-    start_losses, found_losses = (
-        np.sum((predicted - labels[held_out]) ** 2, axis=1) for predicted in predictions
+
+    def measure_losses(root: Array) -> Array:
+        predicted = _predict_held_out(tokens, labels, seen, held_out, root)
+        return np.asarray(np.sum((predicted - labels[held_out]) ** 2, axis=1))
+
+    seen_data = tokens[seen], labels[seen], group[seen]
+    start = _find_start(*seen_data)
+    root = _search(*seen_data, kind, start)
+    gain, error, groups = _measure_gain(
+        measure_losses(start.root), measure_losses(root), group[held_out]
     )
-    gain, error, groups = _gain(start_losses, found_losses, group[held_out])
-    start = _start(tokens, labels, group)
+    start = _find_start(tokens, labels, group)
     if gain > float(stdtrit(groups - 1, _CONFIDENCE)) * error:
         root = _search(tokens, labels, group, kind, start)
     else:
         kind, root = start.kind, start.root
-    root = _symmetric(root)
+    root = _make_symmetric(root)
     return BestMatrix(root @ root, kind, gain, error, root)
 
 
-def _gain(before: Array, after: Array, group: NDArray[np.intp]) -> tuple[float, float, int]:
-    """Return by which share of ``before`` losses fell, its standard error, and the number of groups."""
+def _measure_gain(before: Array, after: Array, group: NDArray[np.intp]) -> tuple[float, float, int]:
+    """Return the gain, its standard error, and the number of groups.
+
+    The gain is the mean of the losses ``before`` minus that of the losses ``after``, over the first.
+    """
     total = float(before.sum())
     group_index = np.unique(group, return_inverse=True)[1]
     if total == 0:
         return 0.0, 0.0, int(group_index.max()) + 1
     gain = float((before - after).sum()) / total
-    # the standard error of a ratio of two means; losses of one group depend on each other
+    # This is the standard error of a ratio of two means. Losses of one group depend on each other, so each
+    # group is one observation.
     residuals = np.bincount(group_index, (before - after) - gain * before)
     count = residuals.size
     error = math.sqrt(count / (count - 1) * float(np.sum(residuals**2))) / total
@@ -185,7 +198,10 @@ def _gain(before: Array, after: Array, group: NDArray[np.intp]) -> tuple[float, 
 
 @dataclass(frozen=True)
 class _Start:
-    """The best multiple of the identity, or of the inverse variances: the root is ``size / units``."""
+    """A start of the search: its M is a multiple of the identity or of the columns' inverse variances.
+
+    The root of M is diagonal, ``size / units``, and ``error`` is the leave-one-out error.
+    """
 
     kind: str
     size: float
@@ -197,8 +213,8 @@ class _Start:
         return np.asarray(np.diag(self.size / self.units))
 
 
-def _start(X: Array, y: Array, group: NDArray[np.intp]) -> _Start:
-    """Return the start with the smaller leave-one-out error."""
+def _find_start(X: Array, y: Array, group: NDArray[np.intp]) -> _Start:
+    """Return the better of two starts: best multiples of the identity, and of the inverse variances."""
     starts = []
     units_of = {"none": np.ones(X.shape[1])}
     # for a single column the two starts are the same
@@ -222,25 +238,26 @@ def _deviations(X: Array) -> Array:
 
 
 def _search(X: Array, y: Array, group: NDArray[np.intp], kind: str, begin: _Start) -> Array:
-    """Return the A, (d, d), that the search finds from a start: M = A A' has a small leave-one-out error."""
+    """Return the A, (d, d), for which the search finds a small leave-one-out error of ``M = A A'``."""
     dim = X.shape[1]
     spread = _deviations(X)
-    # The start is A = diag(size / units). The gradient vanishes at A = 0, so no start is smaller than one
-    # that takes the largest entry of the tokens to 1e-3; if all tokens are zero, that entry counts as one.
-    size = max(begin.size, 1e-3 / (float(np.abs(X / begin.units).max()) or 1.0))
-    # Below, columns are divided by their spread; `start_root` is the start's diagonal for such columns, (d,).
+    # The start is A = diag(size / units). The gradient vanishes at A = 0, so the start is not too small: the
+    # largest entry of tokens times A is at least 1e-3. If all tokens are zero, 1 stands for this entry.
+    largest = float(np.abs(X / begin.units).max()) or 1.0
+    size = max(begin.size, 1e-3 / largest)
+    # Below, columns are divided by their spread. For such columns the start is diag(start_root).
     start_root = size * spread / begin.units
     X = X / spread
 
     def make_factor(numbers: Array) -> Array:
-        """Return the A, (d, d), of the numbers that are searched: ones, or the identity, at the start."""
+        """Return A, (d, d), for the numbers that are searched: the start times a diagonal or full matrix."""
         A = np.diag(numbers) if kind == "diagonal" else numbers.reshape(dim, dim)
         return np.asarray(start_root[:, None] * A)
 
     def loss_and_slope(numbers: Array) -> tuple[float, Array]:
         A = make_factor(numbers)
         loss, slope = left_out_gradient(X, y, A, group)
-        # the gradient in A is 2 dL/dM A, and A is the start times the numbers
+        # the gradient in A is 2 dL/dM A, and A is diag(start_root) times the numbers
         by_numbers = 2 * start_root[:, None] * (slope @ A)
         return loss, np.diag(by_numbers).copy() if kind == "diagonal" else by_numbers.ravel()
 
@@ -254,27 +271,28 @@ def _search(X: Array, y: Array, group: NDArray[np.intp], kind: str, begin: _Star
 def left_out_gradient(X: Array, y: Array, A: Array, group: NDArray[np.intp]) -> tuple[float, Array]:
     """Return the leave-one-out error at ``M = A A'`` and its gradient in M, symmetric, (d, d).
 
-    The error is the mean over the m labels that `draw` chooses, all of them unless there are many.
+    The error is the mean squared error of m labels: all n, or 5,000 that `icl.data.draw` chooses of more.
 
-    With weights omega, predictions p and ``G_ij = 2/m omega_ij (p_i - y_i).(y_j - p_i)``, the rows of which
-    sum to zero, the gradient is ``-1/2 (X' diag(c) X - X' G X - X' G' X)`` with the sums c of G's columns.
+    Let omega be the weights, p the predictions, and ``G_ij = 2/m omega_ij (p_i - y_i).(y_j - p_i)``. The
+    gradient is ``-1/2 (X' diag(c) X - X' G X - X' G' X)``, where c are the sums of the columns of G. The sums
+    of its rows are zero.
 
     Args:
         X: Tokens, (n, d).
         y: Labels, (n, k).
         A: A factor of M, (d, r).
-        group: The number of each token's group, which is left out together, (n,).
+        group: The number of each token's group, (n,). Tokens of a group are left out together.
     """
     n = len(X)
     Z = X @ A
     half_squares = 0.5 * np.sum(Z**2, axis=1)
-    # products of far tokens would be rounded by more than their differences
+    # If tokens are long, inner products are rounded by too much, and distances are computed from differences.
     far = bool(half_squares.max() > MAX_PRODUCT)
     at_once = max(1, _BLOCK // n)
     chosen = draw(n)
     parts = np.array_split(chosen, min(_PARTS, chosen.size))
     losses = np.zeros(n)
-    # the products G X and the sums of the columns of G, one row for each part, lack the factor 2/m
+    # These are G X, and sums of the columns of G over the queries of each part, both without the factor 2/m.
     products = np.zeros_like(X)
     columns = np.zeros((len(parts), n))
 
@@ -288,27 +306,28 @@ def left_out_gradient(X: Array, y: Array, A: Array, group: NDArray[np.intp]) -> 
             weights = nearness(Z[rows], Z)
         else:
             weights = Z[rows] @ Z.T
-            # in each row these are minus half the squared distances, up to a constant
+            # minus half the squared distances, up to a constant in each row
             weights -= half_squares
         own_group = group[rows][:, None] == group
         weights[own_group] = -np.inf
         weights -= weights.max(axis=1, keepdims=True)
-        # exponentials of smaller numbers are subnormal, which is slow, and negligible beside 1, the largest
+        # The exponentials of smaller numbers are subnormal, and slow. They are negligible beside the largest
+        # weight, 1.
         np.maximum(weights, -708.0, out=weights)
         np.exp(weights, out=weights)
-        # the floor has also lifted minus infinity
+        # the maximum has replaced minus infinity, too
         weights[own_group] = 0
         weights /= weights.sum(axis=1, keepdims=True)
         predicted = weights @ y
         missed = predicted - y[rows]
         losses[rows] = np.sum(missed**2, axis=1)
-        # this factor, (p_i - y_i).(y_j - p_i), makes the weights the rows of G without 2/m
+        # with the factor (p_i - y_i).(y_j - p_i) the weights become rows of G without 2/m
         weights *= missed @ y.T - np.sum(missed * predicted, axis=1, keepdims=True)
         products[rows] = weights @ X
         return np.asarray(weights.sum(axis=0))
 
     in_threads(sum_part, range(len(parts)))
-    # of the factor 2/m the 2 cancels the 1/2 of the gradient, and m divides the result
+    # the factor 2/m of G times the factor 1/2 of the gradient is 1/m, by which the result is divided
     cross = X.T @ products
     gradient = -(X.T * columns.sum(axis=0)) @ X + cross + cross.T
     return float(losses.sum()) / chosen.size, gradient / chosen.size
@@ -317,15 +336,15 @@ def left_out_gradient(X: Array, y: Array, A: Array, group: NDArray[np.intp]) -> 
 def _predict_held_out(
     X: Array, y: Array, tokens: NDArray[np.intp], queries: NDArray[np.intp], A: Array
 ) -> Array:
-    """Return predictions, (queries, k), with the matrix A A'; tokens and queries are indices of rows of X."""
+    """Predict labels, (queries, k), with the matrix A A'; ``tokens`` and ``queries`` are row indices of X."""
     Z = X @ A
     place = placement_of(Z[tokens])
     placed, asked = (place_rows(place, Z[part]) for part in (tokens, queries))
-    # with w = R^2 the bandwidth is one in the unit of Z
+    # with w = R^2 the bandwidth R / sqrt(w) is one, and the weights are those of A A'
     return predict_rows(placed, y[tokens], asked, place.radius**2)
 
 
-def _symmetric(A: Array) -> Array:
-    """Return the symmetric root of A A', which has the left singular vectors and the singular values of A."""
+def _make_symmetric(A: Array) -> Array:
+    """Return the symmetric root of A A': it has the left singular vectors and the singular values of A."""
     left, values, _ = np.linalg.svd(A)
     return np.asarray((left * values) @ left.T)

@@ -30,9 +30,9 @@ from icl.data import (
     BestWindow,
     Placement,
     check_data,
-    comparable,
     deviations,
     find_window,
+    make_comparable,
     number_groups,
     place_rows,
     placement_of,
@@ -170,7 +170,7 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
         w = self._check_parameters()
         X, y = check_data(X, y)
         self._warn_of_units(X)
-        labels = comparable(y, self._same_unit)
+        labels = make_comparable(y, self._same_unit)
         matrix, window = None, None
         if w is None or self.metric != "window":
             group = number_groups(groups, len(X))

@@ -66,7 +66,7 @@ def normal(seed, size):
 
 @inline
 def _draw_uniform(state, out):
-    """Renew all words of the twister's state, and set entry j of ``out`` to a number in [0, 1) from word j."""
+    """Renew all words of the twister's state, and make entry j of ``out``, in [0, 1), from word j."""
     # word j is mixed with words j + 1 and j + 397, where indices are modulo 624
     for j in range(227):
         state[j] = _twist(state[j], state[j + 1], state[j + 397])

@@ -91,8 +91,8 @@ def _compute_gradient(x, y, M, weights, sums, slope):
             p[b] += weights[i, b] * y[i, b]
     for b in range(contexts):
         p[b] /= total[b]
-        # From here on `total` is the factor that all tokens share: 2 (p - y_q), divided by B and by the sum of
-        # the weights.
+        # From here on `total` is the factor that all tokens share: 2 (p - y_q), divided by B and by the sum
+        # of the weights.
         total[b] = (p[b] - y[n, b]) / (total[b] * weights.dtype.type(contexts / 2))
     # from here on `weights` are the derivatives of the mean loss in the scores
     for i in range(n):
