@@ -186,7 +186,8 @@ interactive(
     labels=("w (to the right: narrower window)", "mean squared error"),
     ylim=(0.001, 1),
     scene=drawing,
-    experiment="Move w. Where is the sum of the three errors smallest?",
+    experiment="A larger w is a narrower window. Move it: where is the sum of blur, "
+    "scatter and noise least?",
     alt="Three errors and their sum against w, both axes logarithmic. Noise rises, "
     "blur falls, and scatter hardly changes.",
     caption="Left: one context of 40 examples. Discs have the area of the weight at "

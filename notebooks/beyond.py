@@ -166,12 +166,12 @@ copying.set_axis(["examples", "least", "largest"], axis=1).round(1).style.format
 ).hide()
 
 # %% [markdown]
-# The authors expect this:
+# The authors expect this, with *weights* for the width of the window:
 #
 # > **Classification** (the authors' rebuttal). Thus, we expect that the optimal attention weights will again scale with the
 # > label noise level and inversely with the Lipschitzness of the labels.
 #
-# If *weights* means the width of the window, the authors are right at all our settings.[✓](judged:P1.rebuttal.classification)
+# They are right at all our settings.[✓](judged:P1.rebuttal.classification)
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 exponents = beyond.window_exponents(windows)

@@ -110,10 +110,7 @@ for ax, (title, task, windows, values) in zip(axes, drawn, strict=True):
         degrees, both, 0, where=both < 0, color=plots.COLORS["softmax"], alpha=0.3
     )
     ax.axhline(0, color="k", lw=0.6)
-    numbers = "w = {:.2f}, {:.2f}\nvalues {:.2f}, {:.2f}".format(*windows, *values)
     ax.set_title(title, fontsize=10)
-    numbers = plots.write_minus(numbers)
-    ax.text(1, 0.97, numbers, transform=ax.transAxes, ha="right", va="top", fontsize=9)
     ax.set(xticks=[0, 60, 120, 180], yticks=[0], xlabel="angle to the query, degrees")
 lowest = share(drawn[0][2], drawn[0][3]).min()
 axes[0].text(96, 0.7 * lowest, "negative\nlobe", ha="right", va="center", fontsize=9)
@@ -123,9 +120,8 @@ plt.show()
 
 # %% [markdown]
 # **The negative lobe.** The total weight of all examples at an angle to the query, for the best single head (dashed) and for two
-# heads (solid). The window of two heads is wider, and its shaded negative part subtracts the extra blur. In each panel the two
-# heads do this in another way. All panels have $d=5$ dimensions, noise of standard deviation $\sigma=0.5$ and, at preset quick,
-# 20,000 examples.
+# heads (solid). The window of two heads is wider, and its shaded negative part subtracts the extra blur. [Each panel shows another way](#heads-ways) to
+# this lobe. All panels have $d=5$ dimensions, noise of standard deviation $\sigma=0.5$ and the longest context of this page.
 #
 # **In short.** A second head helps because it can be *subtracted*. Softmax weights are positive, so that a wide window blurs. Two
 # heads with values of opposite sign make a wide window with a negative lobe, and the lobe takes the blur away. In the longest
@@ -165,7 +161,8 @@ plt.show()
 # picture minus the second one is sharper than both. Numerical analysts call this step Richardson extrapolation. In a layer with two
 # heads the factors $2$ and $-1$ are the heads' *values*, the numbers by which their outputs are multiplied before they are added.
 # (In a transformer the value and output matrices multiply the outputs.) Since the subtraction removes blur, both windows can be
-# wide, and wide windows average away the noise.
+# wide, and wide windows average away the noise. For affine functions something else works even better: the second head looks away
+# from the query.
 #
 # Let us look at the weights themselves, for examples on a circle.
 
@@ -199,7 +196,7 @@ axes[0].plot(turn, function, "k", label="f")
 axes[0].plot(turn, blur(8.0), color=plots.PALETTE[0], label="w = 8")
 axes[0].plot(turn, blur(4.0), color=plots.PALETTE[3], label="w = 4")
 twice = 2 * blur(8.0) - blur(4.0)
-axes[0].plot(turn, twice, "--", color=plots.PALETTE[1], label="twice minus")
+axes[0].plot(turn, twice, "--", color=plots.PALETTE[1], label="2(w = 8) - (w = 4)")
 axes[0].set(xticks=[-180, 0, 180], xlabel="angle, degrees", ylim=(-1.7, 2.6))
 axes[0].legend(loc="upper center", ncols=2, fontsize=9)
 maps = {"one head": attend(5.0), "two sides": 2 * attend(1.5) - attend(-2.0)}
@@ -217,6 +214,8 @@ plt.show()
 # (columns) and queries all around the circle (rows), both sorted by angle. Right: the summed weights of two heads, $w=1.5$ with the
 # value $2$ and $w=-2$ with the value $-1$. Pairs of this kind are best for affine functions. Red is positive, blue is negative. The window
 # is wider, and what lies opposite the query is subtracted.
+#
+# <a id="heads-ways"></a>
 #
 # ### Three ways to the same lobe
 #
@@ -904,8 +903,8 @@ judge(
 )
 
 # %% [markdown]
-# The table has the numbers of the figure and those for $d=3$, in units of $\sigma^2/n$. To find the direction, least squares tries
-# three directions in which the labels rise or bend. It turns the best of them three times, by a linear regression on the
+# The table has the numbers of the figure and those for $d=3$, in units of $\sigma^2/n$. To find the direction of the kink, least squares
+# starts from three guesses, estimated from where the labels rise or bend. It turns the best of them three times, by a linear regression on the
 # derivatives of $f$. To reduce chance, we subtract from each sampled error that of such a regression at the true function, and add
 # the mean of the subtracted error, which is exactly $(d+2)\,\sigma^2/n$.
 

@@ -89,19 +89,19 @@ plt.show()
 #
 # <a id="length-rules"></a>
 #
-# **What to do.** A layer that is best for $n_0$ examples meets $N$. Count the directions in which your keys vary. Keys on a globe
-# vary in two, and keys on the unit sphere of $d$ dimensions in $d-1$.
+# **What to do.** A layer that is best for $n_0$ examples meets $N$. Count the directions in which your keys vary, and add one:
+# this is $d$. Keys on a globe vary in two directions, so $d=3$.
 #
-# | your keys vary in | multiply the scores by | error / least error | without a rule |
+# | dimension $d$ | multiply the scores by | error / least error | without a rule |
 # |:--|:--|:--|:--|
-# | up to about 7 directions | the power $(N/n_0)^{2/(d+2)}$ | [1.02](<judged:P1.N.dimension\|d = 4, power\|.2f>) for $d=4$ | [6.6](<judged:P1.N.dimension\|d = 4, kept\|.1f>) |
-# | about 11 to 23 directions | YaRN's $(1+\frac1{10}\ln\frac N{n_0})^2$ | [1.04](<judged:P1.N.dimension\|d = 16, YaRN\|.2f>) for $d=16$ | [2.1](<judged:P1.N.dimension\|d = 16, kept\|.1f>) |
-# | | or $(\log N/\log n_0)^2$ | [1.06](<judged:P1.N.dimension\|d = 16, (log n)^2\|.2f>) for $d=16$ | |
-# | 31 directions and more | $\log N/\log n_0$, or YaRN's | [1.12](<judged:P1.N.dimension\|d = 48, log n\|.2f>) for $d=48$ | [1.4](<judged:P1.N.dimension\|d = 48, kept\|.1f>) |
+# | up to about 8 | the power $(N/n_0)^{2/(d+2)}$ | [1.02](<judged:P1.N.dimension\|d = 4, power\|.2f>) for $d=4$ | [6.6](<judged:P1.N.dimension\|d = 4, kept\|.1f>) |
+# | about 12 to 24 | YaRN's $(1+\frac1{10}\ln\frac N{n_0})^2$ | [1.04](<judged:P1.N.dimension\|d = 16, YaRN\|.2f>) for $d=16$ | [2.1](<judged:P1.N.dimension\|d = 16, kept\|.1f>) |
+# | about 12 to 24 | or $(\log N/\log n_0)^2$ | [1.06](<judged:P1.N.dimension\|d = 16, (log n)^2\|.2f>) for $d=16$ | [2.1](<judged:P1.N.dimension\|d = 16, kept\|.1f>) |
+# | 32 and more | $\log N/\log n_0$, or YaRN's | [1.12](<judged:P1.N.dimension\|d = 48, log n\|.2f>) for $d=48$ | [1.4](<judged:P1.N.dimension\|d = 48, kept\|.1f>) |
 # | keys of unequal length | first test the factor: [sharpening can do harm](#length-keys) | | |
 #
-# The number of directions is not the width of the head, since keys may lie near a surface that has fewer. If you do not know the
-# number, take YaRN's rule or $(\log N/\log n_0)^2$. From $d=8$ on, the error of either is in the median at most a quarter above the
+# The dimension $d$ is not the width of the head, since keys may lie near a surface of fewer directions. If you do not know $d$,
+# take YaRN's rule or $(\log N/\log n_0)^2$. From $d=8$ on, the error of either is in the median at most a quarter above the
 # least error.
 #
 # <details><summary>How sure?</summary>

@@ -141,8 +141,8 @@ plt.show()
 #
 # If you look too far, you cross coasts, and the average *blurs* the map. If you look only close by, you average over few places.
 # Then the *noise* of single labels matters. Chance matters too: the few places nearby may happen to lie on land or at sea, so that
-# the answers *scatter*. The best radius balances blur, scatter and noise. With half the noise the best radius shrinks, but only a
-# little, because scatter does not shrink with the noise.
+# the answers *scatter*. The best radius balances blur, scatter and noise. With half the noise the best radius shrinks by nearly
+# a quarter.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 n_values = list(n_values)

@@ -84,7 +84,7 @@ plt.show()
 # **In short.** Yes, for linear functions, if the part of an input that decides the label and the rest are independent. The best
 # window is then narrow in the directions that decide the label and infinitely wide in all others, as the authors' Theorem 4 says.
 # Training finds these directions, although nobody tells the layer. If all inputs lie on one sphere, the two parts are not
-# independent, and long contexts without noise keep a little weight on the other directions.
+# independent. Then the best matrix keeps a little weight on the other directions in long contexts without noise.
 #
 # <details><summary>How sure?</summary>
 #
@@ -108,7 +108,7 @@ plt.show()
 #
 # Let an input be a sum $x=Bu+B_\perp v$. Its part $u$ decides the label, and its part $v$ does not. The $k$ orthonormal
 # columns of $B$ span the *relevant* directions, and those of $B_\perp$ the irrelevant ones. In this chapter $u$ and $v$
-# are mostly independent, and each is uniform on its unit sphere.
+# are independent, and each is uniform on its unit sphere, until the section on one sphere.
 #
 # Which examples are useful for a query? Those whose $u$ is close to the query's $u$, whatever their $v$ is. A
 # [window](#term-window) that is narrow in an irrelevant direction leaves out useful examples, and gains nothing.
@@ -215,8 +215,8 @@ plt.show()
 #
 # Divide *outside* by the size of $M$, and call the quotient the *share*. For twenty examples with noise the share ends at
 # [0.05](<judged:P1.T4.learns|d = 5, k = 2, n = 20, $\sigma$ = 0.5|.2f>). Training finds the scale $c$ later than the directions.
-# Without noise (middle) the best $c$ is [15.50](<judged:P1.T4.positive|k = 2, n = 20, $\sigma$ = 0|.2f>). Layers end below it,
-# because the error is flat near its minimum. With two examples (left) layers end slightly above the best $c$, because the batches
+# Without noise (middle) the best $c$ is [15.50](<judged:P1.T4.positive|k = 2, n = 20, $\sigma$ = 0|.2f>). Layers come from below
+# and stop short of it, because the error is flat near its minimum. With two examples (left) layers end slightly above the best $c$, because the batches
 # are small. Adam stops where its *normalized* step averages to zero, and with small batches the mean gradient is not yet zero
 # there.
 

@@ -35,7 +35,7 @@ odd, even = curve(product, 0.0), curve(size, 0.0)
 rng = np.random.default_rng(0)
 for task in ("ReLU", "affine"):
     prices = []
-    for _ in range(150):
+    for _ in range(80):
         tokens = rng.standard_normal((n, d)).astype(np.float32)
         tokens /= np.linalg.norm(tokens, axis=1, keepdims=True)
         a, b = rng.uniform(-1, 1, 2)

@@ -48,7 +48,7 @@ def one_percent(error, w):
 
 
 for name, truth, w, questions in (
-    ("land and sea", land, np.geomspace(320, 3200, 8), 4000),
+    ("land and sea", land, np.geomspace(320, 3200, 8), 2000),
     ("magnetic field", magnetic, np.geomspace(18, 180, 8), 200),
 ):
     seeds = map(np.random.default_rng, range(20))

@@ -1,6 +1,6 @@
 """Layers trained on the Earth itself, with the gradient written by hand.
 
-Thirty random places are known, with noise of half the map's spread. Six layers for each
+Thirty random places are known, with noise of half the map's spread. Four layers for each
 map have a full 3 x 3 matrix that starts at zero and takes Adam steps on fresh places of
 an Earth that is turned anew for each context; w is the mean of the diagonal at the end.
 The number and size of the steps are those of the chapter, because with more steps the
@@ -104,7 +104,7 @@ for name, truth, many in (
         errors.append(rows)
     best = least(np.mean(errors, axis=0), w)
     off = np.std([least(error, w) for error in errors], ddof=1) / 20**0.5 / best
-    ratios = np.array([trained(standard, rng) for _ in range(6)]) / best
+    ratios = np.array([trained(standard, rng) for _ in range(4)]) / best
     # the card has a median of ten layers, whose variance is pi / 2 times that of a mean
     layers = ratios.std(ddof=1) * np.sqrt(1 / len(ratios) + np.pi / 20)
     error = 4 * np.hypot(off, layers)
