@@ -74,7 +74,7 @@ def radius_by_trial(
     radius of the Earth over the square root of its w.
 
     Args:
-        values: The map, (rows, columns), as in `icl_book.planet.value_at`.
+        values: The map, (rows, columns), as in `icl_book.planet`.
         w: The middle one of the windows tried.
         n: Number of known places.
         noise_std: Standard deviation of the label noise.
@@ -102,6 +102,7 @@ def radius_by_trial(
         nearest = cosine.max(axis=1)
         # These are all pairs of a question, `row`, and a known place that counts for it in the widest window.
         row, column = np.nonzero(cosine > nearest[:, None] - _MAX_EXPONENT / windows[0])
+        # The set of a question is `row // per_set`.
         label = known[row // per_set, column]
         # In a pair the place has exp(-w behind) times the weight of the nearest place.
         behind = nearest[row] - cosine[row, column]

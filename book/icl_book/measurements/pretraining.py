@@ -74,8 +74,8 @@ def trained_norms(
 def norm_ratios(units: pd.DataFrame, *, steps: Sequence[int]) -> pd.DataFrame:
     """Compare the norm of M at each Lipschitz constant with the norm at the next smaller constant.
 
-    Both norms are of the same step. For each pair of constants it is that one of ``steps`` at which the
-    median of the log ratio over the seeds is smallest.
+    Both norms are of the same step. Each pair of constants has its own step: the step of ``steps`` at which
+    the median over the seeds of ``log_ratio`` is smallest.
 
     Args:
         units: The table of `trained_norms`.
@@ -109,8 +109,8 @@ def train_full_units(
     """Train full units from random starts.
 
     All entries of W_V, W_K and W_Q start as independent normal numbers with the standard deviation 0.3. If
-    W_K and W_Q have more than d + 1 rows, the deviation is smaller, so that the mean square length of a
-    column of W_K and W_Q is that of d + 1 rows.
+    W_K and W_Q have more than d + 1 rows, the deviation is smaller. Their columns then have the same mean
+    square length as with d + 1 rows.
 
     Args:
         tasks: The classes by name.

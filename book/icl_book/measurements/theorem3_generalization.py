@@ -3,7 +3,8 @@
 - A unit is trained on functions of the Lipschitz constant L, and tested on functions of L' = ratio L. The
   functions of the affine and of the ReLU class are proportional to L. In a given window their bias at L' is
   thus ratio^2 times their bias at L, while the noise term is the same.
-- The *window of L*, or of a class, is the best window there.
+- The *window of L* is the best window for functions of L, and the *window of a class* is the best window for
+  its functions.
 - The *price* of a window is its risk over the least risk of all windows, both on the functions tested.
 - The *law* is the formula for the best window in long contexts, `icl.risk.asymptotics.sharp_window`.
 - The *slope* of a number y in n is (log y2 - log y1) / (log n2 - log n1). The context lengths n1 and n2 are
@@ -54,10 +55,12 @@ def prices(
         for dim in dims:
             task = make_task(name, dim, lipschitz)
             risk_at_L = mismatch_risk(task, task, n, noise_std)
-            # The risk over L'^2 depends on sigma / L' alone. It is thus the risk over L^2 for functions of L
-            # and this noise.
+            # The least risk over L'^2 depends on sigma / L' alone. It is thus the least risk over L^2 for
+            # functions of L and this noise.
             relative_noise = noise_std / np.asarray(ratios)[:, None]
             least_risks = optimal_window(task, n, relative_noise).risk
+            # A price is the ratio of two risks with about the same relative error, so that it has twice this
+            # error.
             for ratio, least_at_L in zip(ratios, least_risks, strict=True):
                 risk = ratio**2 * risk_at_L.bias + risk_at_L.noise
                 least = ratio**2 * least_at_L
@@ -82,8 +85,8 @@ def printed_bound(
 ) -> Array:
     """Return the bound of Theorem 3 as the talk displays it, with the constant one.
 
-    By the theorem the risk is at most a multiple of this number if the ratio is 1. For every other ratio it
-    is at least a multiple of it.
+    The theorem says for ratio 1 that the risk is at most a multiple of this number. For every other ratio the
+    theorem says that the risk is at least a multiple of this number.
     """
     n = np.asarray(n, dtype=float)
     # The slides call this number Lambda.

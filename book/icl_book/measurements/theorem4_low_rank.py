@@ -191,14 +191,15 @@ def _integrate_one_sphere(
     squares = (1 + node) / 2
     K = np.sqrt(c**2 * squares + e**2 * (1 - squares))
     along, along_square, square, noise = _interpolate_moments(dim, n, K, nodes // 2)
-    # These are |B'z|^2 / K^2 and B'z . B'x_q / K. Where K is zero, all weights are equal, so that the
-    # direction of z does not matter.
+    # These are |B'z|^2 / K^2 and B'z . B'x_q / K. Where K is zero, all weights are equal. The direction of z
+    # then does not matter, and both numbers are set to zero.
     inside = np.divide(c**2 * squares, K**2, out=np.zeros_like(K), where=K > 0)
     cosine = np.divide(c * squares, K, out=np.zeros_like(K), where=K > 0)
-    # Let m be the mean token, sum_i omega_i x_i. This is the mean square of m in each direction orthogonal
-    # to z.
+    # Let m = sum_i omega_i x_i. Along z its mean square is `along_square`, and in each direction orthogonal
+    # to z it is `across`, because tokens are symmetric around z.
     across = (square - along_square) / (dim - 1)
-    # This is E |B'm|^2.
+    # This is E |B'm|^2. In an orthonormal basis with z / K the squared lengths of the projections on the
+    # subspace have the sum `rank`, and that of z / K is `inside`.
     spread = along_square * inside + across * (rank - inside)
     # The bias is E |B'm - B'x_q|^2 / k, a mean over a.
     error = (spread - 2 * along * cosine + squares) / rank + noise_std**2 * noise
@@ -217,7 +218,7 @@ def _interpolate_moments(dim: int, n: float, K: Array, nodes: int) -> Array:
         mean = ive(dim / 2, K) / ive(dim / 2 - 1, K)
         return np.array([mean, mean**2, mean**2, 0 * K])
     found = np.empty((4, K.size))
-    # Panel p ends at K = 2^p.
+    # `frexp` returns the p with 2^(p - 1) <= K < 2^p, and panel p ends at 2^p.
     panels = np.maximum(0, np.frexp(K)[1])
     for panel in np.unique(panels):
         in_panel = panels == panel
@@ -235,8 +236,9 @@ def _interpolate_moments(dim: int, n: float, K: Array, nodes: int) -> Array:
 def _fit_moments(dim: int, n: float, panel: int, nodes: int) -> tuple[float, float, Array]:
     """Return both ends of a panel of K, and the Chebyshev coefficients of four means there.
 
-    The panels 0, 1, 2, ... are [0, 1], [1, 2], [2, 4], .... The means are the columns: E m.z / K,
-    E sum_i omega_i (x_i.z / K)^2, E |m|^2 and E sum_i omega_i^2, as in `_interpolate_moments`.
+    Panel 0 is the interval [0, 1] of K, and panel p > 0 is [2^(p - 1), 2^p]. The coefficients have a column
+    for each mean: E m.z / K, E sum_i omega_i (x_i.z / K)^2, E |m|^2 and E sum_i omega_i^2. The letters are
+    those of `_interpolate_moments`.
     """
     low = 0.0 if panel == 0 else 2.0 ** (panel - 1)
     high = 2.0**panel
@@ -278,9 +280,11 @@ def one_sphere_gains(
     """
     rows = []
     for n, noise_std in settings:
-        scales = [best_scale(dim, rank, n, noise_std)]
-        if bound is not None:
-            scales = [*(c for c in C_GRID if 0 < c < bound), bound]
+        if bound is None:
+            scales = [best_scale(dim, rank, n, noise_std)]
+        else:
+            scales = [c for c in C_GRID if 0 < c < bound]
+            scales.append(bound)
         gains = []
         for c in scales:
             without_e, error_without_e = one_sphere_risk(dim, rank, c, 0.0, n, noise_std)
