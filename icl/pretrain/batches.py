@@ -1,12 +1,15 @@
 """The batches that units are trained on: pure functions of (seed, step).
 
-Units that share a *token set* are trained on the same covariates and noise and, class by class, the same
-functions (common random numbers). The sizes of arrays are
+Units that share a *token set* are trained on the same covariates and noise, and units of one class also on
+the same functions (common random numbers). These units are called a *row*. Random numbers are either
+*portable* or *native* (`icl.streams`). The sizes of arrays are
 
-- T: steps that are drawn at once, a *block*.
-- S, K: rows of units, and units of a row; a row is a token set.
-- B: contexts of a step.
-- n, d: labeled tokens of a context, before the query, and coordinates of a token.
+- T: number of steps in a *block*, for which random numbers are drawn at once.
+- S: number of rows, each of which has a token set.
+- K: number of units in a row.
+- B: number of contexts in the batch of a step.
+- n: number of labeled tokens in a context. The query is the token after these.
+- d: number of coordinates of a token.
 """
 
 from __future__ import annotations
@@ -35,8 +38,8 @@ from icl.tasks.base import (
     unit_lipschitz,
 )
 
-#: Native random numbers are drawn for several steps at once: the bounds on steps and on coordinates of
-#: tokens. On a GPU a call costs more than the numbers it draws.
+#: Largest number of steps of a block of native random numbers, and of coordinates of all its tokens. Blocks
+#: are large on a GPU, where a call costs more than the numbers that it draws.
 _BLOCKS = {"cpu": (16, 2**19), "cuda": (512, 2**25)}
 
 
@@ -51,9 +54,9 @@ def draw_contexts(
 ) -> tuple[Tensor, Tensor]:
     """Draw the contexts that `pretrain` trains a unit on at one step, in float64 on the CPU.
 
-    Every context has a function of its own, drawn from the class, and n labeled tokens; the last token is
-    the query. Tokens are uniform on the unit sphere. All labels have noise, the query's too: that is the
-    label which training compares with the prediction.
+    Every context has a function of its own, drawn from the class, and n labeled tokens. One more token, the
+    last, is the query. Tokens are uniform on the unit sphere. All labels have noise. So does the label of the
+    query, with which training compares the prediction.
 
     Args:
         task: Class the functions are drawn from: of `icl.tasks`, or your own.
@@ -79,45 +82,45 @@ def draw_contexts(
     batch_size = integer(batch_size, "batch_size", 1, 10**9)
     numbers = batch_size * (n + 1) * task.dim
     affordable(numbers, 1e9, "batch_size", batch_size, "numbers")
-    # without the axes of step, row and unit these are (d, n + 1, B) and (n + 1, B)
+    # with index 0 for step, row and unit, tokens are (d, n + 1, B) and labels (n + 1, B)
     tokens, labels = TokenSets([[unit]], batch_size, "portable", "float64").draw(step)
     return reversed_axes(tokens[0, 0]), reversed_axes(labels[0, 0, 0])
 
 
 def steps_of_block(unit: UnitConfig, batch_size: int, stream: str, device: torch.device) -> int:
-    """Return for how many steps of a unit random numbers are drawn at once.
+    """Return T, the number of steps of a unit for which random numbers are drawn at once.
 
-    Portable streams are functions of the step, native ones of a block of so many steps.
+    A portable stream belongs to one step, and a native stream to a block of T steps.
     """
     if stream == "portable":
         return 1
-    # a device that is neither is treated as a CPU
+    # a device that is neither a CPU nor a GPU of CUDA is treated as a CPU
     max_steps, max_numbers = _BLOCKS.get(device.type, _BLOCKS["cpu"])
     size = batch_size * (unit.context_length + 1) * unit.task.dim
     return max(1, min(max_steps, max_numbers // size))
 
 
-def token_sets(
+def make_token_sets(
     rows: Sequence[Sequence[UnitConfig]],
     batch_size: int,
     *drawing: Any,
     compiled: bool = False,
     **options: Any,
 ) -> list[TokenSets]:
-    """Return the token sets of S rows of K units: one for each row, or compiled ones for several rows each.
+    """Return the `TokenSets` of S rows of K units: one for each row, or one for several rows if ``compiled``.
 
-    If ``compiled``, neighboring rows with the same law and classes, up to factors, become one set that is
-    compiled. Exceptions, with one set for each row, are user-defined laws and classes, classes that PyTorch
-    cannot trace, and batches of at most three contexts. ``drawing`` are the other arguments of `TokenSets`,
-    ``options`` those of ``torch.compile``.
+    If ``compiled``, neighboring rows whose law of covariates is the same, and whose classes are the same up
+    to a factor, become one `TokenSets` that PyTorch compiles. Rows whose law or class is user-defined, or
+    whose class PyTorch cannot trace, are not compiled. ``drawing`` are the arguments of `TokenSets` after
+    ``batch_size``, and ``options`` those of ``torch.compile``.
     """
     found = []
-    # Numbers of several rows come from `_Streams`, which recognizes the axis of contexts by its length, a
-    # multiple of batch_size. A class may have an axis of two or three parameters before it, so that batches
-    # of three contexts or fewer are not drawn together.
+    # `_Streams` draws numbers for several rows. It finds the axis of contexts by its length, a multiple of
+    # batch_size. A class may draw two or three parameters along an axis before it. Therefore batches of at
+    # most three contexts are not compiled.
     together = compiled and batch_size > 3
     for key, alike in itertools.groupby(rows, _law_and_classes if together else lambda row: None):
-        # nothing is compiled, or these rows cannot be
+        # rows without a key are not compiled
         if key is None:
             found += [TokenSets([row], batch_size, *drawing) for row in alike]
         else:
@@ -128,21 +131,25 @@ def token_sets(
 
 def _law_and_classes(row: Sequence[UnitConfig]) -> tuple[Any, ...] | None:
     """Return the law of a row of units and its classes at L = 1; None if PyTorch cannot compile them."""
-    law, tasks = row[0].covariate_law, [unit_lipschitz(unit.task)[0] for unit in row]
+    law = row[0].covariate_law
+    tasks = [unit_lipschitz(unit.task)[0] for unit in row]
     return (law, *tasks) if _is_own(law) and all(map(is_traceable, tasks)) else None
 
 
 def _is_own(law: CovariateLaw) -> bool:
-    """Return whether a law is of `icl.covariates`, and not of a class derived from one."""
+    """Return whether the Python class of a law is one of `icl.covariates`, and not derived from one."""
     return type(law).__module__ == "icl.covariates"
 
 
 class TokenSets:
-    """The batches of S rows of K units: those of a row see the same tokens, as they share seed and law.
+    """The batches of S rows of K units.
 
-    Rows differ in their seeds, and in factors of classes and noise. Native numbers are drawn for a block of T
-    steps at once, portable ones for one step; ``steps`` is T, and ``count`` the number B of contexts in the
-    batch of a step. Classes that are proportional to L are evaluated at L = 1.
+    All units of a row see the same tokens, because they share the seed and the law of covariates. Rows may
+    differ in their seeds, in the Lipschitz constants of their classes, and in the standard deviation of the
+    noise. ``steps`` is T, which is 1 for portable numbers, and ``count`` is B.
+
+    If functions of a class are proportional to its Lipschitz constant L, they are drawn at L = 1 and
+    multiplied by L.
     """
 
     def __init__(
@@ -158,59 +165,60 @@ class TokenSets:
         self.steps = steps_of_block(rows[0][0], batch_size, stream, self.device)
         self.dtype: torch.dtype = getattr(torch, dtype)
         tasks = [[unit_lipschitz(unit.task) for unit in row] for row in rows]
-        # Units of equal classes share functions, which are drawn once. The first row stands for all rows,
-        # since these have the same classes.
+        # Functions are drawn once for each different class of a row. The first row stands for all rows, since
+        # their classes are the same. Unit k has the class with the index `_which[k]`.
         keys = [key_of(task) for task, _ in tasks[0]]
         self._different = {key: task for key, (task, _) in zip(keys, tasks[0], strict=True)}
         self._which = [list(self._different).index(key) for key in keys]
-        # of each unit the factor of the values and that of the noise, (S, K, 2)
+        # for each unit, the factor of the functions' values and the factor of the noise, (S, K, 2)
         self._scales: Any = [
             [(scale, unit.noise_std) for unit, (_, scale) in zip(row, own, strict=True)]
             for row, own in zip(rows, tasks, strict=True)
         ]
         self.fill: Any = fill
-        # the loops are written for float32, and change native numbers in place
+        # the loops overwrite normal numbers in float32, which are those of native streams
         single = self.native and self.dtype == torch.float32
         if single and self.device.type == "cpu" and can_compile():
             self.fill = _fill_by_loops
 
     def compile(self, **options: Any) -> None:
-        """Have PyTorch compile how native numbers become tokens and labels; keywords of ``torch.compile``."""
+        """Have PyTorch compile `fill`, which makes tokens and labels, with options of ``torch.compile``."""
         law = self.rows[0][0].covariate_law
-        # at this call the law computes what it keeps, such as a basis, before it is traced
+        # the first call of a law may compute a basis, which it keeps, and which should not be traced
         law.from_normal(torch.empty(0, law.dim))
         self.fill = torch.compile(fill, dynamic=False, **options)
-        # Python numbers would be constants of the compiled code, and other rows would be compiled anew
+        # Python numbers would be constants of the compiled code, and other rows would be compiled again.
         self._scales = torch.tensor(self._scales, dtype=self.dtype, device=self.device)
 
     def draw(self, block: int, out: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
-        """Draw the block with this number: the T steps from step ``block T`` on.
+        """Draw the block with the number ``block``, which is the T steps from step ``block T`` on.
 
         Returns:
-            Tokens (T, S, d, n + 1, B), and labels (T, S, K, n + 1, B): the two tensors ``out``, which are
-            filled, or new ones.
+            Tokens (T, S, d, n + 1, B) and labels (T, S, K, n + 1, B). If two tensors ``out`` are given, they
+            are filled and returned.
         """
-        unit, seeds = self.rows[0][0], [row[0].seed for row in self.rows]
+        unit = self.rows[0][0]
+        seeds = [row[0].seed for row in self.rows]
         # contexts of all rows and steps, S T B
         count = len(seeds) * self.steps * self.count
 
         def source(name: str, native: bool = self.native) -> Any:
-            # portable sets and those with user-defined classes are not compiled, and so have one row
+            # If numbers are portable, or a class is user-defined, there is one row, see `make_token_sets`.
             if not native:
                 return stream(unit.seed, name, block)
             streams = [NativeStream(seed, name, block, self.device) for seed in seeds]
             return streams[0] if len(streams) == 1 else _Streams(streams, count)
 
-        # of one row: contexts and tokens
+        # contexts and tokens of one row
         shape = self.steps * self.count, unit.context_length + 1
-        normal = _normal(source("covariates"), (*shape, unit.task.dim))
-        noise = _normal(source("noise"), shape)
+        normal = _draw_normal(source("covariates"), (*shape, unit.task.dim))
+        noise = _draw_normal(source("noise"), shape)
         # a user-defined class always gets a generator of NumPy
         functions = [
             draw_function(task, source("tasks", self.native and is_ours(task)), count)
             for task in self._different.values()
         ]
-        tokens, labels = out or blocks([self])
+        tokens, labels = out or make_blocks([self])
         self.fill(
             tokens, labels, unit.covariate_law, functions, self._which, self._scales, normal, noise
         )
@@ -218,10 +226,10 @@ class TokenSets:
 
 
 class _Streams(NativeStream):
-    """Native streams of several token sets, which draw for ``count`` contexts, equally many for each set.
+    """Native streams of several rows, which draw numbers for ``count`` contexts, equally many for each row.
 
-    The axis of contexts is the first of length ``count``. In all classes of `icl.tasks` axes before it have a
-    length of two or three, and `token_sets` draws together only where ``count`` is larger.
+    The axis of contexts is the first of length ``count``. In all classes of `icl.tasks` the axes before it
+    have a length of two or three, and `make_token_sets` compiles rows only if ``count`` is larger.
     """
 
     def __init__(self, streams: Sequence[NativeStream], count: int):
@@ -236,33 +244,37 @@ class _Streams(NativeStream):
         return self._drawn(shape, lambda one, size: one.uniform(low, high, size))
 
     def _drawn(self, shape: Any, draw: Callable[[NativeStream, Any], Tensor]) -> Tensor:
-        axis, size = shape.index(self.count), list(shape)
+        axis = shape.index(self.count)
+        size = list(shape)
         size[axis] //= len(self.streams)
         return torch.cat([draw(one, size) for one in self.streams], axis)
 
 
-def blocks(sets: Sequence[TokenSets], memory: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """Return empty tokens (T, S, d, n + 1, B) and labels (T, S, K, n + 1, B) of sets with S rows in all.
+def make_blocks(sets: Sequence[TokenSets], memory: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Return empty tokens (T, S, d, n + 1, B) and labels (T, S, K, n + 1, B) for a block of some sets.
 
-    On a CPU they lie step by step. On a GPU the contexts of all steps and rows lie side by side, as they are
-    drawn. Both are views of ``memory``, a flat tensor of as many numbers, if it is given.
+    S is the number of rows of all sets. In the memory of a CPU one step follows another. In that of a GPU the
+    contexts of all steps and rows are contiguous, because they are drawn in this order. If ``memory`` is
+    given, a flat tensor, tokens and labels are views of it.
     """
-    # the sets are alike: each has T = one.steps, B = one.count, and rows of K units
-    one, on_cpu = sets[0], sets[0].device.type == "cpu"
-    unit, rows = one.rows[0][0], sum(len(own.rows) for own in sets)
-    found, at = [], 0
-    # columns are d coordinates of tokens, and then labels of K units
+    # all sets have the same T = one.steps, B = one.count and K
+    one = sets[0]
+    on_cpu = one.device.type == "cpu"
+    unit = one.rows[0][0]
+    rows = sum(len(own.rows) for own in sets)
+    found = []
+    at = 0
+    # the first tensor has a column for each of d coordinates, and the second for each of K units
     for columns in (unit.task.dim, len(one.rows[0])):
         tokens = unit.context_length + 1
         shape = columns, tokens, rows, one.steps, one.count
         if on_cpu:
             shape = one.steps, rows, columns, tokens, one.count
         size = math.prod(shape)
-        flat = (
-            torch.empty(size, dtype=one.dtype, device=one.device)
-            if memory is None
-            else memory[at : at + size]
-        )
+        if memory is None:
+            flat = torch.empty(size, dtype=one.dtype, device=one.device)
+        else:
+            flat = memory[at : at + size]
         at += size
         found.append(flat.view(shape) if on_cpu else flat.view(shape).movedim((3, 2), (0, 1)))
     return found[0], found[1]
@@ -280,25 +292,36 @@ def fill(
 ) -> None:
     """Set tokens (T, S, d, n + 1, B) and labels (T, S, K, n + 1, B) of S x K units.
 
-    Covariates are made of normal numbers (S, T B, n + 1, d), and functions have S T B contexts. Unit k of row
-    s has the values of the function ``which[k]``, times the first number of ``scales[s][k]``, plus the noise
-    (S, T B, n + 1) times the second. There is one row, S = 1, unless this function is compiled.
+    Unless this function is compiled, there is one row, S = 1.
+
+    Args:
+        tokens: The tensor that covariates are written to.
+        labels: The tensor that labels are written to.
+        law: Turns the normal numbers into covariates.
+        functions: Functions of each different class, for S T B contexts.
+        which: The index of each unit's functions, (K,).
+        scales: Two factors for each unit, (S, K, 2). A label is the function's value times the first, plus
+            noise times the second.
+        normal: Normal numbers, (S, T B, n + 1, d).
+        noise: Normal numbers, (S, T B, n + 1).
     """
     steps, rows, _, _, contexts = tokens.shape
 
     def by_step(drawn: Tensor) -> Tensor:
-        """Return what was drawn (S T B, n + 1, ...) as (T, S, ..., n + 1, B), a view where it can be."""
+        """Return an array (S T B, n + 1, ...) as (T, S, ..., n + 1, B), a view if possible."""
         columns = torch.as_tensor(reversed_axes(drawn), dtype=tokens.dtype, device=tokens.device)
         columns = columns.reshape(*columns.shape[:-1], rows, steps, contexts)
         return columns.movedim((-2, -3), (0, 1))
 
     x = law.from_normal(normal.flatten(0, 1))
     tokens.copy_(by_step(x))
-    values, noise = [by_step(function(x)) for function in functions], by_step(noise.flatten(0, 1))
+    values = [by_step(function(x)) for function in functions]
+    noise = by_step(noise.flatten(0, 1))
     if torch.compiler.is_compiling():
-        # The stacked values of K units are (T, S, K, n + 1, B). Those of a single class are broadcast.
+        # The values of K units are stacked as (T, S, K, n + 1, B). If there is a single class, its values are
+        # (T, S, 1, n + 1, B), and broadcast to all units.
         used = values[:1] if len(values) == 1 else [values[place] for place in which]
-        # both are (S, K, 1, 1)
+        # both factors are (S, K, 1, 1)
         scale, noise_std = scales[..., None, None].unbind(2)
         labels.copy_(scale * torch.stack(used, 2) + noise_std * noise.unsqueeze(2))
         return
@@ -322,16 +345,16 @@ def _fill_by_loops(
     """
     from icl.compiled import batches
 
-    # (T B, n + 1, d), and with its axes reversed (d, n + 1, T B)
+    # x is (T B, n + 1, d), and with its axes reversed (d, n + 1, T B)
     x = normal[0]
     if _is_own(law):
-        # the loop sets x, too, to the covariates that functions take
+        # the loop overwrites x with the covariates, too, which the functions take
         inside, matrix = law._spheres
         matrix = matrix.astype(np.float32)
         batches.place(reversed_axes(x).numpy(), tokens[:, 0].numpy(), inside, matrix)
     else:
         x = law.from_normal(x)
-        # shape is (d, n + 1, B)
+        # tokens are (T, S, d, n + 1, B) with S = 1, so that shape is (d, n + 1, B)
         steps, _, *shape = tokens.shape
         tokens[:, 0] = reversed_axes(x).reshape(*shape[:-1], steps, shape[-1]).movedim(-2, 0)
     values = [reversed_axes(function(x)).contiguous().numpy() for function in functions]
@@ -340,10 +363,10 @@ def _fill_by_loops(
         batches.label(y.numpy(), values[place], scale, reversed_axes(noise[0]).numpy(), noise_std)
 
 
-def _normal(source: Rng, shape: tuple[int, ...]) -> Tensor:
-    """Return normal numbers (S, *shape) of S streams.
+def _draw_normal(source: Rng, shape: tuple[int, ...]) -> Tensor:
+    """Draw normal numbers (S, *shape) from the streams of S rows.
 
-    In the memory of native ones the first axis of ``shape``, that of contexts, is innermost.
+    The first axis of ``shape`` is that of contexts. In native numbers the contexts of a row are contiguous.
     """
     if not isinstance(source, NativeStream):
         return torch.from_numpy(source.standard_normal(shape))[None]
@@ -354,5 +377,5 @@ def _normal(source: Rng, shape: tuple[int, ...]) -> Tensor:
     drawn = torch.empty(len(streams), *shape[::-1], device=streams[0].device)
     for one, part in zip(streams, drawn, strict=True):
         part.normal_(generator=one.generator)
-    # axis 0 is that of the streams, and the others are reversed
+    # axis 0 is that of the rows, and the others are reversed
     return drawn.permute(0, *range(len(shape), 0, -1))

@@ -40,7 +40,7 @@ class Options(TypedDict, total=False):
     progress: bool
 
 
-#: Checks of a unit's numbers, which return plain numbers so that equal units have equal text.
+#: Checks of a unit's numbers. They return plain numbers of Python, so that equal units have equal text.
 UNIT_CHECKS: dict[str, Callable[..., Any]] = {
     "noise_std": partial(real, minimum=NOISE_RANGE[0], maximum=NOISE_RANGE[1]),
     "context_length": partial(
@@ -71,14 +71,15 @@ class UnitConfig:
     Attributes:
         task: Class the pretraining functions are drawn from: of `icl.tasks`, or your own.
         noise_std: Standard deviation sigma of the label noise (Gaussian: the papers leave its law open).
-        context_length: n, tokens in a context, at most 10^7.
-        seed: Seed of all its streams, below 2^64.
+        context_length: The number n of labeled tokens in a context, at most 10^7.
+        seed: Seed of all random streams of the unit, below 2^64.
         covariates: Distribution of the covariates (`icl.covariates`); None is the unit sphere.
-        learning_rate: Its own initial step size; None is that of the sweep.
+        learning_rate: Initial step size of this unit; None for that of the sweep.
         activation: Key of `icl.attention.ACTIVATIONS`.
-        width: None trains the reduced ``M``; an integer the full unit, ``W_K`` and ``W_Q`` with that many
-            rows and the last row of ``W_V``, the only one that reaches the prediction.
-        initial_std: Standard deviation of the independent normal initial parameters; 0 starts at zero.
+        width: None trains a reduced unit, whose parameters are ``M``. An integer trains a full unit: ``W_K``
+            and ``W_Q`` have this number of rows, and of ``W_V`` only the last row is trained, because the
+            others do not reach the prediction.
+        initial_std: Standard deviation of the initial parameters, which are independent and normal.
 
     Raises:
         ValueError: If a value is out of range, if task or covariates lack what they must have, or if the unit
@@ -108,7 +109,7 @@ class UnitConfig:
         choice(self.activation, "activation", ACTIVATIONS, hint)
         for name, check in UNIT_CHECKS.items():
             value = getattr(self, name)
-            # None of these two means the sweep's step size, and a reduced unit
+            # these two may be None
             if value is not None or name not in ("learning_rate", "width"):
                 object.__setattr__(self, name, check(value, name))
         if self.initial_std == 0 and (self.width is not None or "relu" in self.activation):
@@ -118,20 +119,22 @@ class UnitConfig:
 
     @property
     def covariate_law(self) -> CovariateLaw:
-        """The distribution of its covariates."""
+        """The distribution of the covariates: ``covariates``, or the unit sphere for None."""
         return Sphere(self.task.dim) if self.covariates is None else self.covariates
 
     def initial(self) -> Array:
-        """Return its parameters before the first step, one matrix, a pure function of the seed."""
+        """Return the unit's parameters before the first step, drawn from the seed, as one matrix.
+
+        `icl.pretrain.model` says which rows of the matrix are which parameters.
+        """
         d = self.task.dim
-        # the layout of a full unit is that of `icl.pretrain.model`: W_V, W_K, W_Q
         shape = (d, d) if self.width is None else (2 * self.width + 1, d + 1)
         return self.initial_std * stream(self.seed, "initialization").standard_normal(shape)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The settings that the units of a sweep share: arguments of `icl.pretrain.pretrain`, checked."""
+    """The settings that the units of a sweep share: the arguments of `icl.pretrain.pretrain`, checked."""
 
     steps: int
     batch_size: int
@@ -146,7 +149,7 @@ class Settings:
     def __post_init__(self) -> None:
         for name, check in SETTING_CHECKS.items():
             object.__setattr__(self, name, check(getattr(self, name), name))
-        # this is None for what is not a sequence
+        # this is None if `record` is not a sequence
         given = sequence(self.record)
         record = tuple(integer(step, "record", 0, self.steps) for step in given or ())
         if given is None or list(record) != sorted(set(record)):

@@ -1,4 +1,4 @@
-"""Measures of trained units: matrix norms, distances, and test errors on any class.
+"""Measures of trained units: the norm of a matrix, its part outside a subspace, and test errors on any class.
 
 Functions of matrices take stacks (..., d, d): the units of a sweep, or `icl.pretrain.Pretrained.M_history`.
 """
@@ -26,15 +26,18 @@ __all__ = ["evaluation_error", "outside_share", "spectral_norm"]
 
 
 def spectral_norm(M: Array) -> Array:
-    """Return ``||M||_2``, the largest singular value; shape (...). ValueError for NaN and infinity."""
+    """Return ``||M||_2``, the largest singular value, (...). ValueError for NaN and infinity."""
     return np.asarray(np.linalg.norm(matrices(M, "M", MAX_MAGNITUDE), 2, axis=(-2, -1)))
 
 
 def outside_share(M: Array, basis: ArrayLike) -> Array:
-    """Return ``||M - P M P||_2 / ||M||_2`` with the projection ``P = B B'``: 0 if ``M = P M P``.
+    """Return ``||M - P M P||_2 / ||M||_2``, (...), where ``P = B B'`` projects onto the columns of B.
 
-    Such an M sees col(B) alone, and maps into it. ``basis`` is B, orthonormal columns (d, k). Shape (...),
-    NaN for M = 0. ValueError for NaN, infinity, shapes that do not fit, and columns that are not orthonormal.
+    It is zero if M maps vectors orthogonal to these columns to zero, and all vectors into the span of the
+    columns. For M = 0 it is NaN. ``basis`` is B, (d, k), whose columns are orthonormal.
+
+    Raises:
+        ValueError: For NaN, infinity, shapes that do not fit, and columns that are not orthonormal.
     """
     M, B = matrices(M, "M", MAX_MAGNITUDE), matrices(basis, "basis", MAX_MAGNITUDE)
     if B.ndim != 2 or B.shape[0] != M.shape[-2] or not np.allclose(B.T @ B, np.eye(B.shape[1])):
@@ -56,10 +59,11 @@ def evaluation_error(
     covariates: CovariateLaw | None = None,
     activation: str = "softmax",
 ) -> Array:
-    """Return the mean squared distance of predictions from the query's label without noise, for many units.
+    """Return the test errors of many units: the mean of ``(p - f(x_q))^2`` over contexts.
 
-    All units are tested on the same contexts, each with a function of its own drawn from the class, which may
-    be unlike the one they were trained on.
+    Here p is the prediction, and f(x_q) the label of the query without noise. Every context has a function f
+    of its own, drawn from ``task``, which need not be the class that units were trained on. All units with
+    the same seed are tested on the same contexts.
 
     Args:
         M: Key-query matrices of the units, (..., dim, dim); or a result of `icl.pretrain.pretrain`.
@@ -67,13 +71,15 @@ def evaluation_error(
         noise_std: Standard deviation of the noise of the labels that the units are given.
         n: Number of labeled tokens in a context.
         contexts: Number of contexts, at most 10^8.
-        seed: Seed of the test set. None, for trained units only, tests each unit on the set of its own seed:
-            units of different seeds are then independent, and an interval over seeds covers the test set.
+        seed: Seed of the contexts. None, for a result of `pretrain` only, takes the seed of each unit. Units
+            of different seeds are then independent, so that an interval over seeds also has the randomness of
+            the contexts.
         covariates: Distribution of the tokens (`icl.covariates`); None is the unit sphere.
-        activation: Key of `icl.attention.ACTIVATIONS`; trained units have their own.
+        activation: Key of `icl.attention.ACTIVATIONS`, if M are matrices.
 
     Returns:
-        Shape (...); of trained units (len(record) + 1, units), at the recorded steps and, last, at the end.
+        Test errors, (...). For a result of `pretrain` they are (len(record) + 1, units): a row for each
+        recorded step, and a last row for the end of training.
 
     Raises:
         ValueError: If an argument is out of range or the shapes do not fit.
@@ -87,7 +93,7 @@ def evaluation_error(
             raise ValueError(f"task.dim={task.dim}: must be that of the trained units, {dim}")
         times = (*M.history, M.parameters)
         shape: tuple[int, ...] = len(times), len(M.units)
-        # the named parts of a unit make up the matrix that `predict` takes
+        # `predict` takes the parameters of a unit as one matrix, one below the other
         units = [
             (np.vstack(list(named.values())), unit.width, unit.activation)
             for parameters in times
@@ -114,18 +120,18 @@ def evaluation_error(
 def _mean_errors(
     units: Sequence[tuple[Array, int | None, str]], test: UnitConfig, contexts: int
 ) -> Array:
-    """Return the mean squared error of each unit, given as its matrix, width and activation.
+    """Return the test error of each unit, over contexts with the setting and the seed of ``test``.
 
-    The setting and the seed of the contexts are those of ``test``.
+    A unit is its matrix of parameters, its width and its activation.
     """
     shape = (test.context_length + 1, test.task.dim)
-    # contexts that are drawn at once, about a million numbers
+    # this many contexts are drawn at once, about a million numbers
     piece = max(1, min(contexts, 2**20 // (test.context_length * test.task.dim)))
     total = np.zeros(len(units))
     for step, begin in enumerate(range(0, contexts, piece)):
         rng = stream(test.seed, "evaluation", step)
-        # The last of several pieces is drawn whole and then cut. So a larger test set begins with the same
-        # contexts: the noise is drawn after all tokens of a piece, and would change with their number.
+        # The last piece is drawn whole, and then cut. So a larger number of contexts begins with the same
+        # contexts: noise is drawn after all tokens of a piece, and would change with their number.
         count = min(piece, contexts - begin)
         x = test.covariate_law.from_normal(torch.from_numpy(rng.standard_normal((piece, *shape))))
         noise = torch.from_numpy(rng.standard_normal((piece, shape[0])))

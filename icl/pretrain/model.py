@@ -1,13 +1,12 @@
 r"""Many attention units at once: parameters, prediction, and the gradient in closed form.
 
-Layout. Everything is stored coordinate by coordinate ("structure of arrays"): the tokens of B
-contexts are ``x[s, 0, i, j, b]``, coordinate i of token j in context b, so that every operation runs
-along contiguous contexts. The first two axes are S token sets and K units that share each of them;
-per unit, labels are (S, K, n + 1, B). A context has n labeled tokens, and the query is the last one.
+Layout. There are S token sets, and K units see each of them. A batch has B contexts of n labeled tokens and
+the query, the last token. Tokens x are (S, 1, d, n + 1, B), and labels y are (S, K, n + 1, B), since each
+unit has its own. Contexts are the last axis, so that every operation runs along contiguous numbers.
 
-Parameters of a unit are one matrix ``theta``, so that an optimizer sees one array. That of a reduced unit,
-whose width is None, is M, (d, d). That of a full unit has d + 1 columns, and one below the other the row of
-``W_V`` that reaches the prediction, ``W_K``, and ``W_Q``, of ``width`` rows each.
+Parameters. The parameters of a unit are one matrix ``theta``, so that an optimizer sees one array. A
+*reduced* unit has the width None, and its theta is M, (d, d). A *full* unit has a theta of d + 1 columns and
+2 width + 1 rows: the row of ``W_V`` that reaches the prediction, then ``W_K``, then ``W_Q``.
 
 Gradient. A reduced unit has scores ``s_i = x_i' M x_q``, weights omega and the prediction
 ``p = sum_i omega_i y_i``. The loss of a context is ``(p - y_q)^2``, and ::
@@ -16,7 +15,7 @@ Gradient. A reduced unit has scores ``s_i = x_i' M x_q``, weights omega and the 
     dL/ds_i = 2 (p - y_q) phi'(s_i) / n * y_i                 for omega = phi(s) / n,
 
 and ``dL/dM = sum_i dL/ds_i x_i x_q'``. For softmax this is ``2 (p - y_q) sum_i omega_i (y_i - p) x_i x_q'``.
-That of a full unit is left to autograd.
+The gradient of a full unit is left to autograd.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ ArrayOrTensor = TypeVar("ArrayOrTensor", Array, Tensor)
 
 
 def by_name(theta: ArrayOrTensor, width: int | None) -> dict[str, ArrayOrTensor]:
-    """Return the parameters of units, (..., rows, columns), by name, as views; width None: a reduced unit."""
+    """Return the parameters of units by name, as views of theta, (..., rows, columns)."""
     if width is None:
         return {"M": theta}
     return {
@@ -45,39 +44,41 @@ def by_name(theta: ArrayOrTensor, width: int | None) -> dict[str, ArrayOrTensor]
 
 
 def predict(theta: Tensor, x: Tensor, y: Tensor, width: int | None, activation: str) -> Tensor:
-    """Predict the query's label; arguments as in `gradient`, result (S, K, B)."""
+    """Predict the label of the query in each context, (S, K, B); arguments are those of `gradient`."""
     scores, values = _scores(theta, x, y, width)
     return (weights(scores, activation, -2)[0] * values).sum(-2)
 
 
 def _scores(theta: Tensor, x: Tensor, y: Tensor, width: int | None) -> tuple[Tensor, Tensor]:
-    """Return scores and values of the context's tokens, (S, K, n, B).
+    """Return the scores and the values of the labeled tokens, both (S, K, n, B).
 
-    The values are what the weights average: for a reduced unit labels, for a full one products with ``W_V``.
+    The prediction is the weighted mean of the values. The value of a token is its label in a reduced unit,
+    and the product of the trained row of ``W_V`` with the token in a full unit.
     """
-    tokens, query, labels = x[..., :-1, :], _query(x), y[..., :-1, :]
+    tokens, query, labels = x[..., :-1, :], _copy_query(x), y[..., :-1, :]
     if width is None:
         return _inner(_image(theta, query), tokens), labels
     own = by_name(theta, width)
-    # A token z has its label as one more coordinate. That of the query is 0, which the last column of W_Q
-    # multiplies, so that this column is left out.
+    # A token z has its label as one more coordinate. The query has the label 0. It would be multiplied with the
+    # last column of W_Q, which is therefore left out.
     u = own["W_K"].mT @ own["W_Q"][..., :-1] @ query
     z = torch.cat([tokens.expand(-1, y.shape[1], -1, -1, -1), labels.unsqueeze(2)], 2)
     return _inner(u, z), _inner(own["W_V"].unsqueeze(-1), z)
 
 
-def _query(x: Tensor) -> Tensor:
-    """Return the coordinates of the query, (S, 1, d, B).
+def _copy_query(x: Tensor) -> Tensor:
+    """Return a copy of the coordinates of the query, (S, 1, d, B).
 
-    Without this copy, which is small, a compiler would store all tokens, since its matrix products read from
-    memory.
+    The operands of a matrix product must lie in memory. If the query were a view of the tokens, a compiler
+    would store all tokens for such a product.
     """
     return x[..., -1, :].contiguous()
 
 
-#: A compiler multiplies matrices of at most this many rows itself, since a GPU's library is slow for them.
+#: Matrices of at most this many rows are multiplied by code that PyTorch compiles, since a GPU's library is
+#: slow for them.
 _MAX_SMALL_ROWS = 8
-#: It adds at most this many coordinates without a loop.
+#: Up to this many coordinates are added one by one in compiled code.
 _MAX_UNROLLED = 32
 
 
@@ -91,9 +92,9 @@ def _image(theta: Tensor, query: Tensor) -> Tensor:
 def _inner(u: Tensor, x: Tensor) -> Tensor:
     """Return ``sum_a u_a x_a`` over coordinates, (S, K, n, B), of u (S, K, d, B) and x (S, 1, d, n, B).
 
-    Coordinates are added one after the other, here and in `_pull`, because the array of all products would
-    not fit into the cache. A compiler stores no such array. It would write out these additions one by one, so
-    that it gets the sum over many coordinates whole, to be one loop.
+    Coordinates are added one after the other, because the array of all products would not fit into the cache.
+    Compiled code does not store this array. For many coordinates the compiler gets a single sum, of which it
+    makes a loop, since the loop below would become as many additions in its code.
     """
     if torch.compiler.is_compiling() and x.shape[2] > _MAX_UNROLLED:
         return (u.unsqueeze(3) * x).sum(2)
@@ -103,8 +104,9 @@ def _inner(u: Tensor, x: Tensor) -> Tensor:
     return total
 
 
-def _pull(x: Tensor, weights: Tensor) -> Tensor:
+def _sum_tokens(x: Tensor, weights: Tensor) -> Tensor:
     """Return ``sum_i weights_i x_i`` over tokens, (S, K, d, B), with weights (S, K, n, B)."""
+    # the two ways to sum are those of `_inner`
     if torch.compiler.is_compiling():
         return (x * weights[:, :, None]).sum(3)
     return torch.stack([(x[:, :, a] * weights).sum(-2) for a in range(x.shape[2])], 2)
@@ -118,27 +120,31 @@ def _outer(u: Tensor, query: Tensor) -> Tensor:
 
 
 def gradient(theta: Tensor, x: Tensor, y: Tensor, width: int | None, activation: str) -> Tensor:
-    """Return the gradient of the mean loss of S x K units on one batch, in the shape of theta.
+    """Return the gradient of each unit's mean loss over the contexts of a batch, in the shape of theta.
 
-    The matrices theta are (S, K, d, d) or (S, K, 2 width + 1, d + 1), tokens (S, 1, d, n + 1, B), labels
-    (S, K, n + 1, B).
+    Args:
+        theta: Parameters of S x K units, (S, K, d, d) or (S, K, 2 width + 1, d + 1).
+        x: Tokens, (S, 1, d, n + 1, B).
+        y: Labels, (S, K, n + 1, B).
+        width: Width of the full units; None for reduced units.
+        activation: Key of `icl.attention.ACTIVATIONS`.
     """
     if width is not None:
         theta = theta.detach().requires_grad_()
         loss = (predict(theta, x, y, width, activation) - y[..., -1, :]) ** 2
-        # units do not touch each other, so the gradient of their sum is that of each
+        # the loss of a unit depends on its own theta only, so the sum has the gradients of all units
         (found,) = torch.autograd.grad(loss.mean(-1).sum(), theta)
         return found
     scores, values = _scores(theta, x, y, width)
-    # the slope is phi'(s) over the denominator of the weights
+    # the slope is phi'(s) over sum phi or over n
     omega, slope = weights(scores, activation, -2)
     p = (omega * values).sum(-2, keepdim=True)
     _, _, normalized = ACTIVATIONS[activation]
     adjoint = slope * (values - p) if normalized else slope * values
     error = 2 / x.shape[-1] * (p - y[..., -1:, :])
-    # this is sum_i dL/ds_i x_i over B, because the loss is the mean over B contexts: (S, K, d, B)
-    dz = error * _pull(x[..., :-1, :], adjoint)
-    return _outer(dz, _query(x))
+    # this is sum_i dL/ds_i x_i, (S, K, d, B), divided by B for the mean over contexts
+    dz = error * _sum_tokens(x[..., :-1, :], adjoint)
+    return _outer(dz, _copy_query(x))
 
 
 def take_step(
@@ -152,19 +158,27 @@ def take_step(
     activation: str,
     adam: bool,
 ) -> Tensor:
-    """Return matrices theta and both moments of Adam, (3, S, K, ...), after a step on one batch.
+    """Return the state of S x K units, (3, S, K, ...), after a step on one batch.
 
-    The ``state`` has these three before the step, and the other arguments are those of `gradient`. Adam works
-    entry by entry, so that units do not touch each other. ``rates``, the initial step sizes, are
-    (S, K, 1, 1). ``factors`` are the three numbers of this step in `icl.pretrain.sweep`: the share of the
-    initial step size, and what both moments are divided by. Without ``adam`` the step is the plain one, and
-    the moments stay as they are.
+    The state is the matrices theta and Adam's means of the gradients and of their squares.
+
+    Args:
+        state: The state before the step.
+        rates: Initial step sizes, (S, K, 1, 1).
+        x: As in `gradient`.
+        y: As in `gradient`.
+        factors: Three numbers: the step size as a share of the initial one, and the numbers by which Adam
+            divides its two means.
+        width: As in `gradient`.
+        activation: As in `gradient`.
+        adam: Whether the step is that of Adam. Otherwise it is plain gradient descent, and the two means stay
+            as they are.
     """
     theta, mean, square = state
     step = gradient(theta, x, y, width, activation)
     share, mean_weight, square_weight = factors.unbind()
     if adam:
-        # the new entries of both means have the weights 1 - 0.9 and 1 - 0.999
+        # a new gradient enters the means with the weights 1 - 0.9 and 1 - 0.999
         mean = mean + 0.1 * (step - mean)
         square = square + 0.001 * (step * step - square)
         step = mean / mean_weight / ((square / square_weight).sqrt() + 1e-8)

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from icl.compiled import can_compile
-from icl.pretrain.batches import blocks, steps_of_block, token_sets
+from icl.pretrain.batches import make_blocks, make_token_sets, steps_of_block
 from icl.pretrain.config import Settings, UnitConfig
 from icl.pretrain.model import Array, by_name, take_step
 from icl.pytorch import Tensor, torch
@@ -97,7 +97,7 @@ class Stack:
         self.settings, self.state = settings, state
         drawing = settings.batch_size, settings.stream, settings.dtype, state.device
         native, on_gpu = settings.stream == "native", state.device.type == "cuda"
-        self.sets = token_sets(rows, *drawing, compiled=compiled and native and on_gpu)
+        self.sets = make_token_sets(rows, *drawing, compiled=compiled and native and on_gpu)
         rates = [[own.learning_rate or settings.learning_rate for own in row] for row in rows]
         self.rates = state.new_tensor(rates)[..., None, None]
         # `_take_steps` writes here what `_compute_factors` returns for the steps of one block
@@ -155,7 +155,7 @@ class Stack:
         """Take the steps ``first`` to ``stop - 1``, or fewer if the event ``stopped`` is set meanwhile."""
         block_steps = self.sets[0].steps
         if self.batches is None:
-            self.batches = [blocks(self.sets) for _ in range(self.threads)]
+            self.batches = [make_blocks(self.sets) for _ in range(self.threads)]
         # The number -1 says that a thread has not drawn a block. In shared memory other stacks may have
         # overwritten the blocks since the last call, so that they are drawn again.
         if self.shares or not self.drawn:
@@ -375,7 +375,7 @@ class Sweep:
         memory = self.state.new_empty(max(needs) if shares else sum(needs))
         at = 0
         for stack, need in zip(self.stacks, needs, strict=True):
-            stack.batches, stack.shares = [blocks(stack.sets, memory[at : at + need])], shares
+            stack.batches, stack.shares = [make_blocks(stack.sets, memory[at : at + need])], shares
             at += 0 if shares else need
 
     def train(self, advance: Callable[[int], object] = lambda count: None) -> None:

@@ -16,7 +16,7 @@ from scipy.stats import ks_2samp
 from icl.attention import ACTIVATIONS
 from icl.covariates import Ellipsoid, LowRank, Sphere
 from icl.pretrain import UnitConfig, batches, draw_contexts, pretrain, sweep, train_grid
-from icl.pretrain.batches import TokenSets, token_sets
+from icl.pretrain.batches import TokenSets, make_token_sets
 from icl.pretrain.config import Settings
 from icl.pretrain.model import gradient, predict, take_step
 from icl.pretrain.sweep import Stack, Sweep
@@ -163,7 +163,7 @@ def test_the_batches_of_a_gpu_are_one_graph_with_the_same_numbers(law):
 
     torch._dynamo.reset()
     options = {"compiled": True, "fullgraph": True, "backend": backend}
-    (traced,) = token_sets(rows, 16, *FAST.values(), **options)
+    (traced,) = make_token_sets(rows, 16, *FAST.values(), **options)
     alone = [token_set(row, 16, **FAST) for row in rows]
     for block in range(3):
         parts = zip(*(one.draw(block) for one in alone), strict=True)
@@ -203,12 +203,12 @@ def test_host_samplers_and_unlike_classes_are_not_drawn_together():
     one, other = row(ReLU(4), 0), row(ReLU(4, 2.0), 1)
     rows = [one, other, row(Affine(4), 2), row(Affine(4), 3, LowRank(BASIS)), row(Spectrum(4), 4)]
     rows += [row(Spectrum(4), 5), row(Projected(Spectrum(2), np.eye(4)[:2]), 6)]
-    sets = token_sets(rows, 16, *FAST.values(), compiled=True)
+    sets = make_token_sets(rows, 16, *FAST.values(), compiled=True)
     assert [one.rows for one in sets] == [rows[:2], *([row] for row in rows[2:])]
     traced = [isinstance(one._scales, torch.Tensor) for one in sets]
     assert traced == [True] * 3 + [False] * 3
     # ReLU draws arrays (3, contexts, 1)
-    assert len(token_sets(rows[:2], 3, *FAST.values(), compiled=True)) == 2
+    assert len(make_token_sets(rows[:2], 3, *FAST.values(), compiled=True)) == 2
 
 
 def test_one_graph_takes_the_steps_at_all_places_of_a_block(monkeypatch):
@@ -234,7 +234,7 @@ def test_one_graph_takes_the_steps_at_all_places_of_a_block(monkeypatch):
     monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=backend))
     torch._dynamo.reset()
     plain, traced = (Stack(units, settings, False, torch.zeros(3, 2, 2, 3, 3)) for _ in range(2))
-    traced.sets = token_sets(units, 16, *FAST.values(), compiled=True)
+    traced.sets = make_token_sets(units, 16, *FAST.values(), compiled=True)
     traced._compile()
     for first, stop in itertools.pairwise((0, 1, 3, 17, 41)):
         for stack in (plain, traced):
