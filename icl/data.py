@@ -89,7 +89,8 @@ class BestWindow:
 
     Attributes:
         w: The window parameter with the least risk. It is the minimum of a polynomial in log w through the
-            point of the curve with the least risk and two neighbors on each side.
+            point of the curve with the least risk and two neighbors on each side. If this point is w = 0, the
+            window next to w = 0, or the last one, w is the window of this point.
         edge: "" if the minimum lies inside; "mean" if it is w = 0, the mean of all labels; "nearest" if it
             is the largest window, which copies the label of the nearest token.
         low: The smallest window whose risk exceeds that of w by at most one standard error. The standard
@@ -211,7 +212,7 @@ def _shift(scores: Array, highest: Array | float) -> tuple[Array, Array]:
     """Subtract from scores (rows, tokens), in place, the highest score of their row so far.
 
     Returns:
-        The highest score of each row, (rows, 1), and ``highest``, its value before these scores, minus that.
+        The new highest score of each row, (rows, 1), and the old one, ``highest``, minus the new.
     """
     top = np.maximum(highest, scores.max(axis=1, keepdims=True))
     scores -= top
@@ -596,7 +597,7 @@ def _find_minimum(windows: Array, losses: Array, group: NDArray[np.intp]) -> Bes
     if 1 < at < last:
         near = at + np.linspace(-1, 1, 2001)
         best = float(near[(_weigh_windows(near, at, last) @ risks).argmin()])
-    # the cube makes the places below dense near the best
+    # the cube makes `places_below` and `places_above` dense near the best place
     steps = np.linspace(0, 1, _POINTS) ** 3
     # between w = 0 and the first window there are no places
     begin = max(1.0, best)

@@ -59,8 +59,8 @@ def _scores(theta: Tensor, x: Tensor, y: Tensor, width: int | None) -> tuple[Ten
     if width is None:
         return _inner(_image(theta, query), tokens), labels
     own = by_name(theta, width)
-    # A token z has its label as one more coordinate. The query has the label 0. It would be multiplied with the
-    # last column of W_Q, which is therefore left out.
+    # A token z has its label as one more coordinate. The query has the label 0, and the last column of W_Q,
+    # which would be multiplied by this label, is left out.
     u = own["W_K"].mT @ own["W_Q"][..., :-1] @ query
     z = torch.cat([tokens.expand(-1, y.shape[1], -1, -1, -1), labels.unsqueeze(2)], 2)
     return _inner(u, z), _inner(own["W_V"].unsqueeze(-1), z)
