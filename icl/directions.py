@@ -3,8 +3,8 @@ r"""Find which directions of your data count: a matrix in place of one window, b
 A smoother with the matrix ``M`` has weights proportional to ``exp(-(x_i - q)' M (x_i - q) / 2)``. If all
 tokens ``M^(1/2) x`` have one length, this is softmax attention with ``w = 1`` on these tokens. If not,
 `icl.Placement` first lifts them to a sphere. The literature calls the method MLKR, metric learning for kernel
-regression (Weinberger and Tesauro 2007). Theorem 4 of paper 1 says that attention gives irrelevant directions
-a weight of zero.
+regression (Weinberger and Tesauro 2007). Theorem 4 of paper 1 says that attention should give
+irrelevant directions a weight of zero.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ class BestMatrix:
 
     Attributes:
         M: The matrix of the weights ``exp(-(x_i - q)' M (x_i - q) / 2)``, (d, d), positive semidefinite.
-        kind: ``"diagonal"`` or ``"full"`` if M is a matrix that the search found. If such a matrix does not
-            predict held-out labels better, M is a simple matrix: ``"none"`` is a multiple of the identity,
-            and ``"scaled"`` of the inverse variances of the columns, as after
-            `sklearn.preprocessing.StandardScaler`.
+        kind: ``"diagonal"`` or ``"full"`` if M is a matrix that the search found. ``"none"`` and ``"scaled"``
+            are simple matrices: a multiple of the identity, and a multiple of the inverse variances of the
+            columns, as after `sklearn.preprocessing.StandardScaler`. M is the better simple matrix if that of
+            the search does not predict held-out labels better.
         gain: The share by which the matrix of the search lowers the mean squared error of held-out labels,
             compared with the better simple matrix; negative if it raises the error. A gain hardly above two
             standard errors is too large in the mean, because smaller gains do not count: .2 in place of .1 in
@@ -181,7 +181,7 @@ def find_matrix(X: Array, labels: Array, group: NDArray[np.intp], kind: str) -> 
 def _measure_gain(before: Array, after: Array, group: NDArray[np.intp]) -> tuple[float, float, int]:
     """Return the gain, its standard error, and the number of groups.
 
-    The gain is the mean of the losses ``before`` minus that of the losses ``after``, over the first.
+    The gain is the share by which the mean of the losses ``after`` is below the mean of those ``before``.
     """
     total = float(before.sum())
     group_index = np.unique(group, return_inverse=True)[1]
