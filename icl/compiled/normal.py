@@ -97,7 +97,7 @@ def _box_muller(row):
     """Turn sixteen uniform numbers into normal ones, in place; a pair (u, v) is entries j and j + 8."""
     for j in range(8):
         radius = np.sqrt(F32(-2) * _log(F32(1) - row[j]))
-        # v turns are a whole number of quarter turns, and an angle between -1/8 and 1/8 of a turn
+        # 2 pi v is a whole number of quarter turns plus an angle between -1/8 and 1/8 of a turn
         quarters = np.floor(F32(4) * row[j + 8] + F32(0.5))
         angle = (F32(4) * row[j + 8] - quarters) * F32(math.pi / 2)
         cosine = _horner(angle * angle, _COSINE)

@@ -26,13 +26,13 @@ def take_steps(x, y, M, mean, square, rates, factors, adam, first_unit, last_uni
         y: Labels, (T, K, n + 1, B).
         M: Key-query matrices, (K, d, d), which are overwritten.
         mean: Adam's mean of the gradients, (K, d, d), which is overwritten.
-        square: Adam's mean of their squares, (K, d, d), which is overwritten.
+        square: Adam's mean of the squared gradients, (K, d, d), which is overwritten.
         rates: Initial step sizes, (K,).
         factors: A row for each step, (T, 3): the step size as a share of the initial one, and the numbers by
             which Adam divides mean and square.
         adam: Whether the steps are those of Adam, and not of plain gradient descent.
         first_unit: Index of the first unit that takes steps.
-        last_unit: Index after that of the last one.
+        last_unit: Index of the first unit after these that does not take steps.
     """
     dim, contexts = len(x[0]), x.shape[3]
     # `_compute_gradient` writes its result to `slope`, and works in the two others

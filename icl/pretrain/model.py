@@ -106,7 +106,7 @@ def _inner(u: Tensor, x: Tensor) -> Tensor:
 
 def _sum_tokens(x: Tensor, weights: Tensor) -> Tensor:
     """Return ``sum_i weights_i x_i`` over tokens, (S, K, d, B), with weights (S, K, n, B)."""
-    # the two ways to sum are those of `_inner`
+    # compiled code does not store the array of all products, see `_inner`
     if torch.compiler.is_compiling():
         return (x * weights[:, :, None]).sum(3)
     return torch.stack([(x[:, :, a] * weights).sum(-2) for a in range(x.shape[2])], 2)
@@ -160,7 +160,8 @@ def take_step(
 ) -> Tensor:
     """Return the state of S x K units, (3, S, K, ...), after a step on one batch.
 
-    The state is the matrices theta and Adam's means of the gradients and of their squares.
+    The state has three parts: the matrices theta, Adam's means of the gradients, and Adam's means of the
+    squared gradients.
 
     Args:
         state: The state before the step.
