@@ -131,7 +131,7 @@ def moved(runs: Sequence[Mapping[str, Any]]) -> list[str]:
     from icl_book.provenance import ROOT
     from icl_book.site import assemble
 
-    outdated = [path.relative_to(ROOT) for path in assemble.outdated(runs)]
+    outdated = [path.relative_to(ROOT) for path in assemble.find_outdated(runs)]
     return [f"{path}: its numbers moved; run: python -m icl_book readme" for path in outdated]
 
 

@@ -10,7 +10,7 @@ import pytest
 from icl_book.provenance import ROOT
 from icl_book.site import second
 from icl_book.site.audit import JUDGED, split
-from icl_book.site.second import lines
+from icl_book.site.second import read_lines
 from programs import program
 
 FOLDER = ROOT / "book" / "checks"
@@ -34,7 +34,9 @@ def of_card(line, factor=1.0):
 
 def apart(text, factor=1.0):
     """Return the lines whose number differs from the card's by more than its error."""
-    return [line for line in lines(text) if abs(line.number - of_card(line, factor)) > line.error]
+    return [
+        line for line in read_lines(text) if abs(line.number - of_card(line, factor)) > line.error
+    ]
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -42,8 +44,8 @@ def test_a_second_computation_agrees_with_the_card(name):
     """Sampled numbers have fixed seeds and four standard errors: a false alarm in 16,000 for each."""
     done = program(sys.executable, "-E", "-s", FOLDER / f"{name}.py")
     assert done.returncode == 0 and not done.stderr, done.stderr
-    found = list(lines(done.stdout))
-    printed = list(lines((FOLDER / f"{name}.txt").read_text()))  # in the book
+    found = list(read_lines(done.stdout))
+    printed = list(read_lines((FOLDER / f"{name}.txt").read_text()))  # in the book
     assert [(p.claim, p.labels) for p in printed] == [(f.claim, f.labels) for f in found]
     for before, now in zip(printed, found, strict=True):
         near = abs(before.number - now.number) <= now.error / 4
@@ -70,7 +72,7 @@ def test_every_card_with_a_number_on_the_first_pages_is_computed_twice():
     named = [split(link[2]) for link in JUDGED.findall(" ".join(pages))]
     wanted = {claim for claim, *case in named if case}
     texts = [(FOLDER / f"{name}.txt").read_text() for name in SCRIPTS]
-    assert wanted <= {line.claim for text in texts for line in lines(text)}
+    assert wanted <= {line.claim for text in texts for line in read_lines(text)}
 
 
 @pytest.mark.parametrize(
@@ -88,7 +90,7 @@ def test_a_number_of_a_page_is_compared_when_the_book_is_built(printed, said):
     case = {"name": "d = 5", "measured": 1.8, "parameters": {"dim": 5, "of": "median", "n": 20}}
     card = {"cases": [case], "control_cases": [], "other_readings": {}, "holding": {}}
     page = "[1.5](<judged:P1.a|d = 5|.1f>) or ([holds](judged:P1.a))"
-    found = second.apart(page, {"P1.a": card}, lines(printed))
+    found = second.find_unconfirmed(page, {"P1.a": card}, read_lines(printed))
     assert len(found) == len(said)
     for problem, part in zip(found, said, strict=True):
         assert problem.startswith("judged:P1.a|d = 5|.1f: ") and part in problem
@@ -131,7 +133,7 @@ def test_verdicts_are_counted_from_the_published_files(tmp_path):
     assert done.returncode == 0 and not done.stderr, done.stderr
     found = {
         line.labels["what"]: line.number
-        for line in lines(done.stdout)
+        for line in read_lines(done.stdout)
         if line.labels["where"] == "authors of paper 1"
     }
     assert found == {
@@ -153,7 +155,7 @@ def test_the_counts_in_the_book_are_those_of_the_readme():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"verdicts:begin -->(.*?)<!-- verdicts:end", readme, re.S)
     numbers = set(re.findall(r"\d+", block))
-    for line in lines(COUNTS.with_suffix(".txt").read_text()):
+    for line in read_lines(COUNTS.with_suffix(".txt").read_text()):
         if line.labels["where"] == "authors of paper 1" and line.labels["what"] in (
             "tested",
             "holds",

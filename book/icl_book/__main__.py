@@ -21,7 +21,7 @@ try:
     from icl_book import provenance
     from icl_book.parameters import BadInput
     from icl_book.runner import pairs, plan, process
-    from icl_book.runner.schedule import ready, schedule
+    from icl_book.runner.schedule import check_ready, schedule
 except ModuleNotFoundError as missing:
     # The package was installed without its extras.
     sys.exit(f"error: {missing.name} is not installed; it comes with softmax-icl-book")
@@ -180,11 +180,11 @@ def _run_command(options: argparse.Namespace) -> int:
                 return 0
             pairs.refuse_edited([options.name])
             for run in plan.plan(options.preset, options.name, " ".join(options.values)):
-                ready([run])
+                check_ready([run])
                 print(f"result: {os.path.relpath(execute(run, options.label))}")
         case "book":
             # This raises BadInput if ICL_SEED chooses random streams that are not those of the book.
-            plan.for_book()
+            plan.refuse_other_seeds()
             pairs.refuse_edited(plan.notebooks())
             runs = plan.plan(options.preset)
             if status := schedule(runs, options.jobs, options.profile):
@@ -196,7 +196,7 @@ def _run_command(options: argparse.Namespace) -> int:
         case "pdf":
             from icl_book.site import pdf
 
-            print(pdf.pdf(options.preset))
+            print(pdf.write_pdf(options.preset))
         case "release":
             from icl_book.site import release
 
@@ -227,7 +227,7 @@ def _run_command(options: argparse.Namespace) -> int:
         case "readme":
             from icl_book.site import assemble
 
-            assemble.readme()
+            assemble.write_readme()
             pairs.sync()
         case "judge":
             from icl_book.claims.card import write_text

@@ -75,7 +75,9 @@ def test_the_golden_master_reports_new_cards_and_an_outdated_readme(monkeypatch)
     assert golden.compare("smoke", {"P1.W.mine": {"cases": [1.5]}}) == []
     assert golden.compare("smoke", {known: {"cases": [1.5, 2.5, 3.5, 4.5]}}) != []
     for paths in ([], [ROOT / "README.md", ROOT / "book/path.md"]):
-        monkeypatch.setattr(assemble, "outdated", lambda runs, paths=paths: dict.fromkeys(paths))
+        monkeypatch.setattr(
+            assemble, "find_outdated", lambda runs, paths=paths: dict.fromkeys(paths)
+        )
         assert golden.moved([]) == [
             f"{path.relative_to(ROOT)}: its numbers moved; run: python -m icl_book readme"
             for path in paths
@@ -94,7 +96,7 @@ def test_the_golden_master_reports_new_cards_and_an_outdated_readme(monkeypatch)
 def test_a_chapter_with_a_readers_sizes_runs_to_its_end_and_judges_all(name, values, empty):
     (run,) = plan.plan("smoke", name, values)
     found = cards([collect(execute(run))])
-    assert found.keys() == plan.claims(plan.source(name)).keys()
+    assert found.keys() == plan.find_entries(plan.read_source(name)).keys()
     assert [i for i, card in found.items() if list_empty_parts(card)] == ([empty] if empty else [])
     if empty:
         assert found[empty]["verdict"] == "inconclusive"
@@ -186,7 +188,7 @@ def test_every_page_has_a_markdown_twin(book):
 @pytest.mark.slow
 def test_a_pdf_has_text_and_an_outline(book, monkeypatch):
     monkeypatch.setattr(pdf, "toc_pages", lambda toc: ["book/glossary", "notebooks/beyond"])
-    with pypdf.PdfReader(pdf.pdf("smoke")) as made:
+    with pypdf.PdfReader(pdf.write_pdf("smoke")) as made:
         titles = [item.title for item in made.outline]
         assert titles == ["Cover", "glossary", "beyond"]
         first = made.pages[0].extract_text()
@@ -204,7 +206,7 @@ def test_a_pdf_has_text_and_an_outline(book, monkeypatch):
 def test_a_pdf_needs_a_book_and_a_browser(tmp_path, monkeypatch, path, message):
     monkeypatch.setattr(pdf.shutil, "which", lambda name: path and f"{path}/{name}")
     with pytest.raises(BadInput, match=message):
-        pdf.pdf("quick", tmp_path)
+        pdf.write_pdf("quick", tmp_path)
 
 
 # ---------------------------------------------------------------- planted faults
@@ -213,7 +215,7 @@ def test_a_pdf_needs_a_book_and_a_browser(tmp_path, monkeypatch, path, message):
 def test_a_planted_fault_stops_the_build_and_the_last_good_book_stays(
     book, executed, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(assemble, "sphinx", lambda *_: pytest.fail("the book was built"))
+    monkeypatch.setattr(assemble, "run_sphinx", lambda *_: pytest.fail("the book was built"))
     name, *_ = [name for name, path in executed.items() if collect(path)["cards"]]
     before, some = (book / ".digest").read_text(), dict(executed)
     del some[name]
@@ -225,7 +227,7 @@ def test_a_planted_fault_stops_the_build_and_the_last_good_book_stays(
         with pytest.raises(BadInput, match=re.escape(message)):
             assemble.build("smoke", notebooks)
     monkeypatch.setattr(assemble, "hash_book", lambda *_: "another")
-    monkeypatch.setattr(assemble, "sphinx", lambda *_: tmp_path)
+    monkeypatch.setattr(assemble, "run_sphinx", lambda *_: tmp_path)
     for module, name, said in ((stage, "stage", None), (verify, "book", ["a page has a problem"])):
         monkeypatch.setattr(module, name, lambda *_, said=said: said)
     with pytest.raises(BadInput, match="a page has a problem"):
@@ -234,12 +236,12 @@ def test_a_planted_fault_stops_the_build_and_the_last_good_book_stays(
 
 
 def test_a_number_anywhere_in_a_chapter_needs_its_card(executed, monkeypatch):
-    lost = audit.lost
+    lost = audit.find_broken_links
 
     def planted(text, cards):
         return lost(text + "At last [1.5](<judged:P9.X|d = 2|.1f>).", cards)
 
-    monkeypatch.setattr(audit, "lost", planted)
+    monkeypatch.setattr(audit, "find_broken_links", planted)
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
     _, problems = assemble.gather(executed, toc, "quick")
     named = [problem for problem in problems if "no card of P9.X is on this page" in problem]
@@ -326,7 +328,7 @@ def test_jupyter_book_and_sphinx_build_the_same_book(tree, tmp_path):
     toc = yaml.safe_load((tree / "_toc.yml").read_text())
     roads = []
     for plain in (False, True):
-        pages = assemble.sphinx(tree, tmp_path / str(plain), plain)
+        pages = assemble.run_sphinx(tree, tmp_path / str(plain), plain)
         assert verify.check_book(pages, toc, []) == []
         built = [
             BeautifulSoup((pages / f"{name}.html").read_text(), "html.parser")
@@ -367,7 +369,7 @@ def test_a_warning_is_an_error_in_both_builds(tree, tmp_path, plain):
         new_notebook(cells=[new_markdown_cell("# B"), cell]), tree / "notebooks" / "b.ipynb"
     )
     with pytest.raises(BadInput, match=r"(?s)WARNING.*gone\.md") as caught:
-        assemble.sphinx(tree, tmp_path / "out", plain)
+        assemble.run_sphinx(tree, tmp_path / "out", plain)
     assert re.search(r"b\.ipynb.*stderr", str(caught.value))
 
 
@@ -376,7 +378,7 @@ def test_a_full_disk_is_reported_in_one_line(tmp_path, monkeypatch):
     done = subprocess.CompletedProcess([], 1, "", said)
     monkeypatch.setattr(assemble.subprocess, "run", lambda *_, **__: done)
     with pytest.raises(BadInput, match=r"^the book is not built: OSError: .* left on device: 'x'$"):
-        assemble.sphinx(tmp_path, tmp_path / "out")
+        assemble.run_sphinx(tmp_path, tmp_path / "out")
 
 
 def test_the_digest_depends_on_every_input(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 
 from icl_book.parameters import PARAMETERS, literals
 from icl_book.provenance import ROOT
-from icl_book.runner.single import changes, reads
+from icl_book.runner.single import list_changed_names, list_read_names
 from plain import find_markup
 
 #: Maximum number of characters in a line of code, as wide as its box.
@@ -54,7 +54,7 @@ def test_the_experiment_runs_when_copied(chapter):
     code = [cell for cell in jupytext.read(chapter).cells if cell.cell_type == "code"]
     (cell,) = [cell for cell in code if "experiment" in cell.metadata.get("tags", [])]
     tree = ast.parse(cell.source)
-    assert not changes(tree) & set(literals(code[0].source))
+    assert not list_changed_names(tree) & set(literals(code[0].source))
     assert "icl_book" not in cell.source
     exec(compile(tree, chapter.name, "exec"), {})
 
@@ -80,8 +80,12 @@ def test_a_visible_cell_uses_no_name_that_a_hidden_cell_made(chapter):
         tree = ast.parse(cell.source)
         open_to_all = place < 2 or not HIDE & set(cell.metadata.get("tags", []))
         if open_to_all:
-            found += [f"{cell.source.splitlines()[0]} ...: {n}" for n in hidden & reads(tree)]
-        hidden = hidden - changes(tree) if open_to_all else hidden | changes(tree)
+            found += [
+                f"{cell.source.splitlines()[0]} ...: {n}" for n in hidden & list_read_names(tree)
+            ]
+        hidden = (
+            hidden - list_changed_names(tree) if open_to_all else hidden | list_changed_names(tree)
+        )
     assert found == []
 
 

@@ -31,8 +31,8 @@ from icl_book.claims.claim import UNSETTLED
 from icl_book.claims.judge import decide
 from icl_book.markup import write_html
 from icl_book.parameters import BadInput
-from icl_book.runner.record import surprising
-from icl_book.site.card import headline, render
+from icl_book.runner.record import describe_surprises
+from icl_book.site.card import choose_headline, render
 from icl_book.statistics import FALSE_ALARM_RATE, median_interval
 
 INF = math.inf
@@ -554,7 +554,7 @@ def test_a_statement_without_a_case_is_open_and_says_so(offer, decided, own):
     assert len(list_empty_parts(record)) == 1
     assert decided in write_text(record) and decided in card._repr_mimebundle_()["text/plain"]
     for allowed in ("as expected", "as expected or open"):  # the book does not use such a run
-        assert surprising([record], allowed) == [str(card)]
+        assert describe_surprises([record], allowed) == [str(card)]
 
 
 # ------------------------------------------------------------------------------- intervals
@@ -658,7 +658,7 @@ def test_card_escapes_text_renders_mathematics_and_keeps_the_voices_apart():
 def test_a_card_shows_the_range_of_its_numbers_or_the_least_favorable_one(values, ranges, shown):
     asked = claim(rule=lambda p: ranges[p["row"]])
     record = judge(asked, at(*values, row=range(len(values)))).record()
-    found = headline(record["cases"])
+    found = choose_headline(record["cases"])
     assert (found["measured"], found["permitted"], found["where"]) == shown
 
 

@@ -49,7 +49,10 @@ def needed(text):
     found = jupytext.reads(text, "py:percent").cells
     cells = [f"{cell.source}\n" for cell in found if cell.cell_type == "code"]
     (figure,) = [place for place, cell in enumerate(cells) if cell.endswith(PLOTTED)]
-    places = {*single.needed(cells, len(cells) - 1), *single.needed(cells, figure)}
+    places = {
+        *single.list_needed_cells(cells, len(cells) - 1),
+        *single.list_needed_cells(cells, figure),
+    }
     return "".join(f"\n# %%\n{cells[place]}" for place in sorted(places))
 
 

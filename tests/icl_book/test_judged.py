@@ -26,7 +26,7 @@ SHOWN = "[3.2](<judged:P1.T|d = 5, n = 1e12|100*.1f>)"
 
 
 def test_a_judged_link_shows_the_case_and_links_to_the_card():
-    text = audit.resolve(f"At $d=5$ it is {SHOWN} %.[(?)](judged:P1.T)", CARDS, stage.link)
+    text = audit.resolve(f"At $d=5$ it is {SHOWN} %.[(?)](judged:P1.T)", CARDS, stage.write_link)
     title = "It grows like w^(2/d): holds"
     assert (
         f'<a class="icl-judged" href="#claim-P1.T-d-5-n-1e12" title="{title}" '
@@ -68,7 +68,7 @@ def test_marks_and_verdicts_are_those_of_today_and_other_words_stay(verdict, sho
         f"Yes.[{shown}](judged:P1.T) It [{verdict}](judged:P1.T), see [the\n# card](judged:P1.T)."
     )
     assert audit.renumber(text, cards) == said
-    page = BeautifulSoup(audit.resolve(text, cards, stage.link), "html.parser")
+    page = BeautifulSoup(audit.resolve(text, cards, stage.write_link), "html.parser")
     # a result of this book says how it is known
     word = "proved" if verdict == "established" else verdict
     marks, badges, others = (page.select(f"a.icl-judged{css}") for css in LOOKS)
@@ -81,10 +81,10 @@ LOOKS = (".icl-mark", ".icl-badge", ":not(.icl-mark, .icl-badge)")
 
 def test_a_run_of_other_sizes_shows_the_verdict():
     other = "[1.0](<judged:P1.T|d = 3|.1f>)"
-    assert ">holds</a>" in audit.resolve(other, CARDS, stage.link)
+    assert ">holds</a>" in audit.resolve(other, CARDS, stage.write_link)
     assert audit.renumber(other, CARDS) == other
     with pytest.raises(BadInput, match="no card of P1.U"):
-        audit.resolve("[✓](judged:P1.U)", CARDS, stage.link)
+        audit.resolve("[✓](judged:P1.U)", CARDS, stage.write_link)
 
 
 def test_only_texts_of_links_that_moved_are_written_again():
@@ -107,11 +107,11 @@ def test_numbers_of_the_sources_are_rewritten_by_one_command(tmp_path, monkeypat
     page.write_text(f"# T\n\n{SHOWN}\n")
     chapter.write_text(f"# {SHOWN}\n")
     runs = [{"name": "n", "cards": [CARD]}]
-    assert list(assemble.outdated(runs, tmp_path)) == [page, chapter]
-    for path, text in assemble.outdated(runs, tmp_path).items():
+    assert list(assemble.find_outdated(runs, tmp_path)) == [page, chapter]
+    for path, text in assemble.find_outdated(runs, tmp_path).items():
         path.write_text(text)
     assert page.read_text() == f"# T\n\n{SHOWN}\n".replace("[3.2]", "[3.3]")
-    assert assemble.outdated(runs, tmp_path) == {}
+    assert assemble.find_outdated(runs, tmp_path) == {}
 
 
 GOOD = f"At $d=5$ and $n=10^{{12}}$ it is {SHOWN} % away."
@@ -128,5 +128,5 @@ GOOD = f"At $d=5$ and $n=10^{{12}}$ it is {SHOWN} % away."
     ],
 )
 def test_a_judged_link_without_its_case_is_a_problem(text, problem):
-    found = audit.lost(text, CARDS)
+    found = audit.find_broken_links(text, CARDS)
     assert len(found) == bool(problem) and all(problem in one for one in found)

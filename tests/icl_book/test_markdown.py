@@ -3,7 +3,7 @@
 import pytest
 
 from icl_book.provenance import ROOT
-from icl_book.site.markdown import list_terms, look, to_myst
+from icl_book.site.markdown import find_class, list_terms, to_myst
 
 TERMS = {"optimal-window": "optimal window", "nadaraya-watson": "Nadaraya-Watson"}
 
@@ -64,7 +64,7 @@ def test_a_text_is_made_ready_for_sphinx(written, made):
     ],
 )
 def test_true_statements_proofs_and_solutions_look_different(title, css):
-    assert look(title) == css
+    assert find_class(title) == css
 
 
 def test_words_of_the_glossary_are_found_by_the_ends_of_their_targets():

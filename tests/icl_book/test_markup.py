@@ -7,7 +7,7 @@ import pytest
 from icl_book import markup
 from icl_book.claims import Verdict
 from icl_book.provenance import ROOT
-from icl_book.site.card import macros
+from icl_book.site.card import load_macros
 
 INF = math.inf
 
@@ -40,7 +40,7 @@ def test_badges_have_a_class_for_every_verdict():
     for verdict in Verdict:
         assert (
             f".{markup.style_class(verdict)}" in sheet
-            and f">{verdict}</span>" in macros().badge(verdict)
+            and f">{verdict}</span>" in load_macros().badge(verdict)
         )
 
 

@@ -126,9 +126,9 @@ def test_a_chapter_from_standard_input_prints_its_verdicts(tmp_path):
 @pytest.mark.parametrize("name", plan.notebooks())
 def test_papermill_lists_every_parameter_with_its_value_and_meaning(name):
     listed = papermill.inspect_notebook(ROOT / "notebooks" / f"{name}.ipynb")
-    assert {key: ast.literal_eval(one["default"]) for key, one in listed.items()} == plan.defaults(
-        name
-    )
+    assert {
+        key: ast.literal_eval(one["default"]) for key, one in listed.items()
+    } == plan.read_defaults(name)
     assert all(one["help"] for one in listed.values())
 
 

@@ -47,7 +47,7 @@ from icl_book.claims.claim import UNSETTLED, UNTESTED
 from icl_book.provenance import ROOT
 from icl_book.runner import plan
 from icl_book.site import audit, extension, stage, verify
-from icl_book.site.card import macros
+from icl_book.site.card import load_macros
 
 # ---------------------------------------------------------------- the verifier, on small pages
 
@@ -205,7 +205,7 @@ def shown(reruns=(), **change):
 
 
 def written(part, reruns=(), **change):
-    pages = stage.pages(**shown(reruns, **change), titles={"n": "A chapter"})
+    pages = stage.load_pages(**shown(reruns, **change), titles={"n": "A chapter"})
     return str(getattr(pages, part)())
 
 
@@ -221,7 +221,7 @@ def test_the_table_of_times_is_of_the_runs_that_the_book_shows_and_adds_up():
         | {"device": "cpu", "parameters": {}}
         for name, seconds in {"n": 12.4, "o": 30.0}.items()
     ]
-    pages = stage.pages(**shown(), titles={"n": "N", "o": "O"}, versions={}, runs=runs)
+    pages = stage.load_pages(**shown(), titles={"n": "N", "o": "O"}, versions={}, runs=runs)
     text = str(pages.durations())
     rows = re.findall(r"^\| (.+?) \| (\d+) \|$", text, re.MULTILINE)
     assert rows == [
@@ -244,7 +244,7 @@ def test_every_work_that_a_page_cites_is_in_the_bibliography():
 @pytest.mark.parametrize("home", [None, "https://example.org/book"])
 def test_the_reference_and_its_bibtex_entry_are_what_the_citation_file_says(home):
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    text = str(stage.pages(**shown(), cited=cited, home=home).citation())
+    text = str(stage.load_pages(**shown(), cited=cited, home=home).citation())
     (entry,) = re.findall("```bibtex\n(.*?)```", text, re.DOTALL)
     (found,) = parse_string(entry, "bibtex").entries.values()
     year = str(cited["date-released"])[:4]
@@ -285,7 +285,7 @@ def test_a_card_of_the_audit_is_one_block_of_html():
 
 
 def test_a_verdict_that_rests_on_ocr_says_so_in_its_line():
-    false, head = card("P1.b", 2.0), macros().head
+    false, head = card("P1.b", 2.0), load_macros().head
     assert "slides, read by OCR" in head(false) and "OCR" not in head(card("P1.a", 0.5))
     assert head(false | {"source": "slides by OCR"}).count("OCR") == 1
 
@@ -298,13 +298,13 @@ def test_what_no_run_has_is_not_spoken_of():
 def test_the_audit_page_counts_what_holds_only_in_our_reproduction():
     (first, *rest), again = shown()["audited"], "in our reproduction, at one size"
     first = dataclasses.replace(first, record=first.record | {"quantifier": again})
-    pages = stage.pages(audited=[first, *rest], reruns=[])
+    pages = stage.load_pages(audited=[first, *rest], reruns=[])
     says(str(pages.firmness()), "so that they hold in our reproduction | 1 |")
 
 
 def test_the_committed_table_is_what_the_audit_says_of_the_registered_run():
     """The commit of the run counts 131 of 150; a referee counted the others, and the authors', by hand."""
-    found = audit.reruns(ROOT)
+    found = audit.read_reruns(ROOT)
     assert len(found) == 150 and all(len(one.fresh) in (0, 5) for one in found)
     said = {v for one in found for v in (one.then, one.registered, *one.fresh)}
     assert said <= set(Verdict), "a name that a verdict had once"
@@ -318,7 +318,7 @@ def test_the_committed_table_is_what_the_audit_says_of_the_registered_run():
     held = [one for one in found if one.who == "authors" and one.independent]
     held = [one for one in held if one.then == Verdict.HOLDS]
     assert (len(held), sum(not one.stayed for one in held)) == (20, 3)
-    said = str(stage.pages(audited=[], reruns=found).further())
+    said = str(stage.load_pages(audited=[], reruns=found).further())
     assert "3 of the authors' 20 independent statements that held then did not stay" in said
     fresh = [verdict == one.then for one in found for verdict in one.fresh]
     assert f"{sum(fresh)} of {len(fresh)} times they stayed" in page
@@ -406,7 +406,7 @@ def numbers(pattern, text):
 def test_readme_front_page_audit_and_audit_json_count_alike():
     """Each of their counts is computed again from the plain data of audit.json."""
     context = frozen()
-    pages = stage.pages(**context, titles={"n": "A chapter"})
+    pages = stage.load_pages(**context, titles={"n": "A chapter"})
     listed = json.loads(audit.as_json(context["audited"]))["claims"]
     own = [c for c in listed if c["authority"] in audit.GROUPS["authors"]]
     first = [c for c in own if c["paper"] == "P1"]
@@ -453,7 +453,7 @@ def test_readme_front_page_audit_and_audit_json_count_alike():
     assert set(re.findall(r"\*(.+?)\*", opening)) == set(doubted)
     script = (ROOT / "book" / "_static" / "audit.js").read_text()
     assert f"const SIMPLE = {json.dumps(simple)};" in script
-    said = stage.sentences(pages)
+    said = stage.write_sentences(pages)
     # the front page, the path and the README have three numbers
     assert numbers(r"Of (\d+) .* (\d+) hold, (\d+) depend .* (\d+) could", said["tested"]) == [
         len(tested),
@@ -479,7 +479,7 @@ def test_readme_front_page_audit_and_audit_json_count_alike():
 
 def test_the_letter_asks_once_what_would_settle_each_open_statement_of_the_authors():
     context = frozen()
-    letter = str(stage.pages(**context, titles={"n": "A chapter"}).letter())
+    letter = str(stage.load_pages(**context, titles={"n": "A chapter"}).letter())
     authors = [e.record for e in context["audited"] if e.group == "authors"]
     unsettled = [r for r in authors if r["verdict"] in UNSETTLED]
     assert unsettled and {r["paper"] for r in unsettled} == {"P1"}, "the letter is to its authors"
@@ -507,7 +507,7 @@ def test_readme_is_in_step_with_the_registry():
     block = page.partition("<!-- verdicts:begin -->\n")[2].partition("<!-- verdicts:end -->")[0]
     assert block and len(block.splitlines()) <= 17, "README.md has no verdict block, or a long one"
     entries = audit.audit_claims(claims.registry(), [])
-    wanted = stage.pages(audited=entries, reruns=[]).readme()
+    wanted = stage.load_pages(audited=entries, reruns=[]).readme()
     assert block == wanted, "README.md is out of step; run: make book && python -m icl_book readme"
 
 
@@ -588,7 +588,7 @@ def test_no_page_types_a_result(path):
 def test_a_formula_keeps_its_brackets_and_punctuation():
     formula = '<span class="math notranslate nohighlight">\\(n=2\\)</span>'
     context = {"body": f"at ({formula}), and {formula} or", "script_files": []}
-    extension.page(None, "p", "page.html", context, None)
+    extension.finish_page(None, "p", "page.html", context, None)
     whole = '<span class="icl-whole">'
     assert context["body"] == f"at {whole}({formula}),</span> and {whole}{formula}</span> or"
 
@@ -597,7 +597,7 @@ def test_a_short_name_in_code_is_not_broken_over_lines_and_a_long_one_is():
     code = '<code class="docutils literal"><span class="pre">{}</span></code>'
     short, long = code.format("U(S^{d-1})"), code.format("snakemake-executor-plugin-kubernetes")
     context = {"body": short + long, "script_files": []}
-    extension.page(None, "p", "page.html", context, None)
+    extension.finish_page(None, "p", "page.html", context, None)
     assert context["body"] == short.replace('"pre"', '"pre icl-whole"') + long
 
 
@@ -621,7 +621,7 @@ def test_a_page_of_source_links_to_the_entry_of_each_name_that_has_one():
         "body": " ".join(block(name, link(f"icl.risk.{name}")) for name in names),
         "pathto": lambda page: f"../../../{page}.html",
     }
-    extension.back(app, "_modules/icl/risk/heads", "page.html", context, None)
+    extension.link_source(app, "_modules/icl/risk/heads", "page.html", context, None)
     assert context["body"] == " ".join(
         [
             block("Heads", link("icl.risk.Heads")),
@@ -641,7 +641,7 @@ def test_a_narrow_screen_gets_the_second_drawing_of_a_figure_that_has_one(tmp_pa
         "pathto": lambda name, _: f"../{name}",
     }
     app = SimpleNamespace(srcdir=tmp_path)
-    extension.page(app, "p", "page.html", context, None)
+    extension.finish_page(app, "p", "page.html", context, None)
     a, b = context["body"].split("<figure ")[1:]
     assert re.search(
         r'<picture class="icl-stacked"><source media="screen and \(max-width: \d+rem\)" '
@@ -656,8 +656,8 @@ def test_the_book_prints_the_source_of_a_chapter_s_measurements(tmp_path):
     folder.mkdir(parents=True)
     (folder / "n.py").write_text("import icl\n\nanswer = 42\n")
     (folder / "__init__.py").write_text("shared = 1\n")
-    found = stage.measurements(tmp_path, ["__init__", "n", "without"])
-    pages = stage.pages(**shown(), titles={"n": "A chapter"}, sources_of_measurements=found)
+    found = stage.read_measurements(tmp_path, ["__init__", "n", "without"])
+    pages = stage.load_pages(**shown(), titles={"n": "A chapter"}, sources_of_measurements=found)
     assert str(pages.measurements()) == (
         "## What several chapters share\n\n`````python\nshared = 1\n`````\n\n"
         "(measurements-n)=\n## [A chapter](../notebooks/n.ipynb)\n\n"
@@ -666,7 +666,7 @@ def test_the_book_prints_the_source_of_a_chapter_s_measurements(tmp_path):
 
 
 def test_the_api_lists_every_public_name_the_most_wanted_first():
-    packages = stage.packages(ROOT)
+    packages = stage.list_exports(ROOT)
     assert [
         name
         for name in stage.WANTED
@@ -710,7 +710,7 @@ def test_the_price_of_a_wrong_slope_is_near_its_limit_in_contexts_of_a_thousand(
 
 def test_every_word_in_braces_on_a_page_has_a_value():
     said = {"repository", "repository_name", "home", "minutes"}
-    said |= set(stage.sentences(stage.pages(**frozen(), titles={})))
+    said |= set(stage.write_sentences(stage.load_pages(**frozen(), titles={})))
     for path in (ROOT / "book").glob("*.md"):
         assert set(re.findall(r"\{\{ (\w+) \}\}", path.read_text())) <= said, path.name
 
@@ -719,7 +719,7 @@ def test_a_card_says_of_each_number_whether_it_is_exact():
     """Shares of data sets, and of pairs of drawn tokens, are not exact."""
     cells = {
         grade + word: BeautifulSoup(
-            macros().table(record | {"grade": grade, "evidence": word}), "html.parser"
+            load_macros().table(record | {"grade": grade, "evidence": word}), "html.parser"
         )
         for record in [card("P1.a", 0.5)]
         for grade, word in (
@@ -749,8 +749,8 @@ def test_the_command_for_half_the_noise_halves_the_default():
 def test_minutes_are_counted_and_not_promised():
     """The rate is two hundred words a minute: six words of the page, and those of a word in braces."""
     page = "---\nkey: value\n---\n# Six words and [1](<judged:P1.b|a case|.0f>) here {{ counted }} end.\n"
-    assert stage.minutes(page, {"counted": 394 * "word "}) == "2"
-    assert stage.minutes(page, {"counted": 395 * "word "}) == "3"
+    assert stage.count_minutes(page, {"counted": 394 * "word "}) == "2"
+    assert stage.count_minutes(page, {"counted": 395 * "word "}) == "3"
     path = (ROOT / "book" / "path.md").read_text()
     assert "{{ minutes }} minutes" in FRONT_PAGE and "{{ minutes }} minutes" in path
 
@@ -758,7 +758,7 @@ def test_minutes_are_counted_and_not_promised():
 def test_the_gallery_has_each_figure_with_a_title_its_caption_whole_and_the_name_to_execute():
     caption = "Why. There is a law: $w=1.5$ ends it, after many words."
     figure = {"name": "fig-a", "title": "A law", "alt": "A curve.", "caption": caption}
-    pages = stage.pages(**shown(), titles={"n": "A chapter"}, drawn={"n": [figure], "o": []})
+    pages = stage.load_pages(**shown(), titles={"n": "A chapter"}, drawn={"n": [figure], "o": []})
     assert "".join(str(pages.gallery()).split("\n\n")[1:6]) == (
         ":::{grid-item-card}\n[![A curve.](_generated/gallery/fig-a.svg)](#fig-a)"
         "<details><summary>A law</summary>" + caption + "</details>"
@@ -816,17 +816,19 @@ def test_text_before_a_colon_in_the_comment_of_a_constant_is_not_a_type():
     given = "Bytes of a block: few fit."
     lines = str(GoogleDocstring(given, what="data", name="BLOCK")).splitlines()
     assert ":type: Bytes of a block" in lines, "napoleon no longer splits it"
-    extension.words(None, "data", "BLOCK", 1, None, lines)
+    extension.mend_docstring(None, "data", "BLOCK", 1, None, lines)
     assert "\n".join(lines).strip() == given
 
 
 def test_an_enumeration_says_its_values_and_is_not_called():
-    assert extension.signature(None, "class", "", Verdict, None, "(value, names=None)", None) == (
+    assert extension.write_signature(
+        None, "class", "", Verdict, None, "(value, names=None)", None
+    ) == (
         "",
         None,
     )
     lines = ["The verdict."]
-    extension.words(None, "class", "", Verdict, None, lines)
+    extension.mend_docstring(None, "class", "", Verdict, None, lines)
     assert all(f"*{verdict}*" in lines[-1] for verdict in Verdict)
 
 
@@ -836,11 +838,11 @@ def test_types_are_short_wherever_sphinx_writes_them():
     whole = "ndarray[tuple[Any, ...], dtype[float64]]"
     tree += addnodes.desc_returns("", whole)
     tree += addnodes.desc_annotation("", ": tuple[~icl_book.claims.claim.Choice, ...]")
-    extension.returned(None, tree, "p")
-    extension.properties(None, tree, "p")
+    extension.write_returned(None, tree, "p")
+    extension.write_annotations(None, tree, "p")
     assert tree.astext().split("\n\n") == [" -> NDArray[float64]", ": tuple[Choice, ...]"]
     given = "(parameters: dict[str, ~typing.Any] = <factory>)"
-    assert extension.signature(None, "class", "", dict, None, given, None) == (
+    assert extension.write_signature(None, "class", "", dict, None, given, None) == (
         "(parameters: dict[str, ~typing.Any] = ...)",
         None,
     )

@@ -18,7 +18,7 @@ import pytest
 from icl_book import claims
 from icl_book.claims import claim
 from icl_book.provenance import CARD_MIME, FOOTER_MIME, ROOT
-from icl_book.runner.record import collect, read_json, shown
+from icl_book.runner.record import collect, list_outputs, read_json
 from programs import PASSING, program
 
 TINY = ROOT / "tests" / "data" / "tiny.py"
@@ -255,7 +255,7 @@ def test_plain_papermill_takes_parameters_and_runs_a_notebook_to_its_end(built):
     words = ["notebooks/tiny.ipynb", "out.ipynb", "-p", "noise_std", "0.25"]
     done = program(sys.executable, "-m", "papermill", *words, cwd=copy.root)
     assert done.returncode == 0, done.stderr
-    data = shown(read_json(copy.root / "out.ipynb"))
+    data = list_outputs(read_json(copy.root / "out.ipynb"))
     (footer,) = [d[FOOTER_MIME] for d in data if FOOTER_MIME in d]
     assert footer["parameters"]["noise_std"] == 0.25 and any(CARD_MIME in d for d in data)
 

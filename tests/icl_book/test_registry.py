@@ -372,11 +372,11 @@ def test_a_statement_about_one_figure_is_judged_in_our_reproduction_of_it():
     assert len(fifth) == 3 and sizes[0] == sizes[1] == sizes[2]
     ((said,), _, _) = sizes
     # the two chapters that reproduce the figure have these sizes
-    units = plan.defaults("theorem3_generalization")
+    units = plan.read_defaults("theorem3_generalization")
     n, noise_std = units["context_length"], units["unit_noise_std"]
     assert f"$n={n}$ and $\\sigma={noise_std}$" in said
     here = {"dims": [3], "n_values": [n], "noise_stds": [noise_std]}
-    assert f"figure_five = {json.dumps(here)}\n" in plan.source("beyond")
+    assert f"figure_five = {json.dumps(here)}\n" in plan.read_source("beyond")
 
 
 def test_one_unit_for_three_classes_is_not_called_unequal_for_a_setting_of_ours():

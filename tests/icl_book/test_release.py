@@ -22,9 +22,9 @@ FILES = {"b/index.html": b"<p>two", "a.html": b"one" * 1000}
 
 
 def test_the_same_files_make_the_same_archive_in_one_folder(tmp_path):
-    release.archive(tmp_path / "1.zip", "book", FILES)
-    release.archive(tmp_path / "2.zip", "book", dict(reversed(FILES.items())))
-    release.archive(tmp_path / "3.zip", "book", FILES | {"a.html": b"other"})
+    release.write_archive(tmp_path / "1.zip", "book", FILES)
+    release.write_archive(tmp_path / "2.zip", "book", dict(reversed(FILES.items())))
+    release.write_archive(tmp_path / "3.zip", "book", FILES | {"a.html": b"other"})
     first, second, third = (release.hash_file(tmp_path / f"{i}.zip") for i in (1, 2, 3))
     assert first == second != third
     with zipfile.ZipFile(tmp_path / "1.zip") as made:
@@ -41,13 +41,13 @@ def test_the_manifest_names_the_origin_of_a_result():
         "device": "cpu",
         "cards": [{"id": "P1.a", "verdict": "holds"}],
     }
-    told = release.origin(run)
+    told = release.describe_origin(run)
     assert told == {"preset": "quick", "device": "cpu", "verdicts": {"P1.a": "holds"}}
 
 
 @pytest.mark.skipif(provenance.commit() is None, reason="an archive without git")
 def test_the_wheel_has_icl_alone_and_the_source_archive_what_builds_it(tmp_path):
-    release.packages(tmp_path, ROOT)
+    release.build_packages(tmp_path, ROOT)
     (wheel,) = tmp_path.glob("softmax_icl-*.whl")
     with zipfile.ZipFile(wheel) as made:
         tops = {name.partition("/")[0] for name in made.namelist()}
@@ -63,7 +63,7 @@ def test_the_same_commit_makes_the_same_packages_whenever_and_whoever_builds(tmp
     for name, mask in (("first", 0o022), ("second", 0o077)):
         (tmp_path / name).mkdir()
         before = os.umask(mask)
-        release.packages(tmp_path / name, ROOT)
+        release.build_packages(tmp_path / name, ROOT)
         os.umask(before)
         made.append({p.name: p.read_bytes() for p in (tmp_path / name).iterdir()})
     assert len(made[0]) == 2 and made[0] == made[1]
@@ -87,10 +87,10 @@ def book(tmp_path, monkeypatch):
     monkeypatch.setattr(assemble, "plan", lambda preset: [run])
     monkeypatch.setattr(provenance, "commit", lambda: {"id": "abc", "dirty": False})
     monkeypatch.setattr(release, "collect", lambda path: {"cards": []})
-    monkeypatch.setattr(release, "notebook", lambda root, name, path: path.read_bytes())
+    monkeypatch.setattr(release, "write_notebook", lambda root, name, path: path.read_bytes())
     monkeypatch.setattr(pdf.shutil, "which", lambda name: f"/usr/bin/{name}")
-    monkeypatch.setattr(pdf, "pdf", lambda preset, root: root / "run.ipynb")
-    monkeypatch.setattr(release, "packages", lambda place, root: None)
+    monkeypatch.setattr(pdf, "write_pdf", lambda preset, root: root / "run.ipynb")
+    monkeypatch.setattr(release, "build_packages", lambda place, root: None)
     stamp = tmp_path / "_build" / "book" / "quick" / ".digest"
     stamp.write_text(assemble.hash_book("quick", {"tiny": run.path}, tmp_path))
     return tmp_path
@@ -112,7 +112,7 @@ def test_only_the_book_of_todays_pages_is_archived_or_printed(book, monkeypatch,
     run = SimpleNamespace(name="tiny", path=book / "run.ipynb")
     monkeypatch.setattr(assemble, "plan", lambda preset: [run])
     why = "the book of the preset 'quick' is older than .*; run: make book PRESET=quick"
-    for command in (release.release, pdf.pdf):
+    for command in (release.release, pdf.write_pdf):
         with pytest.raises(BadInput, match=why):
             command("quick", book)
     assert contents(place) == before
@@ -134,7 +134,7 @@ def test_an_archived_notebook_has_the_text_of_today_with_the_numbers_of_its_run(
     card = {"cases": [case], "control_cases": [], "other_readings": {}, "holding": {}}
     card |= {"id": "P1.a", "verdict": "holds"}
     monkeypatch.setattr(release, "collect", lambda path: {"name": "n", "cards": [card]})
-    content = json.loads(release.notebook(tmp_path, "n", tmp_path / "n.ipynb"))
+    content = json.loads(release.write_notebook(tmp_path, "n", tmp_path / "n.ipynb"))
     text, code = content["cells"]
     assert text["source"] == "It is [1.5](<judged:P1.a|all|.1f>)."
     assert code["outputs"] == cells[1]["outputs"] and content["metadata"] == {"icl": {}}
@@ -156,7 +156,7 @@ def test_a_release_that_fails_leaves_the_last_one_as_it_is(book, monkeypatch):
     def fail(*_):
         raise BadInput("planted")
 
-    for module, name in ((pdf, "pdf"), (release, "packages"), (pdf, "browser")):
+    for module, name in ((pdf, "write_pdf"), (release, "build_packages"), (pdf, "find_browser")):
         monkeypatch.setattr(module, name, fail)
         with pytest.raises(BadInput, match="planted"):
             release.release("quick", book)
@@ -215,7 +215,7 @@ def test_the_twin_of_a_page_has_what_the_page_includes_without_html_and_directiv
     text += (
         "```{glossary}\nword\n  Its sense.\n```\n\n```{raw} html\n<b>\n```\n\n```bash\nls\n```\n"
     )
-    said = machines.include(text, tmp_path)
+    said = machines.write_page_twin(text, tmp_path)
     assert said == (
         "# Title\n\nfrom elsewhere\n\nA [holds](judged:P1.a).\n\nword\n  Its sense.\n\n```bash\nls\n```\n"
     )

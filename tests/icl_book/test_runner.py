@@ -142,7 +142,7 @@ def test_the_root_of_the_streams_is_read_in_one_way_and_another_explores(tree, m
 
 
 def test_a_chapter_reaches_what_it_imports_and_no_more():
-    reaches = {name: set(plan.sources(name)[1]) for name in plan.notebooks()}
+    reaches = {name: set(plan.list_dependencies(name)[1]) for name in plan.notebooks()}
     for name, code in reaches.items():
         measured = {path for path in code if "/measurements/" in path}
         own = f"book/icl_book/measurements/{name}.py"
@@ -179,7 +179,7 @@ def test_a_change_of_any_module_that_a_chapter_can_reach_asks_for_another_addres
     def address(chapter):
         return plan.address(chapter, {}, 0, "cpu")
 
-    reaches = {name: list(plan.sources(name)[1]) for name in plan.notebooks()}
+    reaches = {name: list(plan.list_dependencies(name)[1]) for name in plan.notebooks()}
     modules = {path: name for name, code in reaches.items() for path in code}
     own = {path.relative_to(ROOT).as_posix() for path in (ROOT / "icl").rglob("*.py")}
     # modules that only re-export names are passed through
@@ -212,8 +212,8 @@ def test_what_chapters_reach_imports_by_statements_and_from_packages_whose_versi
     code = {
         path: text
         for name in plan.notebooks()
-        for path, text in [(name, "\n".join(plan.code(name)))]
-        + [(path, (ROOT / path).read_text()) for path in plan.sources(name)[1]]
+        for path, text in [(name, "\n".join(plan.read_code(name)))]
+        + [(path, (ROOT / path).read_text()) for path in plan.list_dependencies(name)[1]]
         if not path.endswith((".css", ".js", ".j2", ".json", ".mplstyle"))
     }
     homes, found = packages_distributions(), set()
@@ -253,7 +253,7 @@ def finishing(*cards, meanwhile=lambda: None, tables=()):
         outputs += [{"data": {provenance.TABLES_MIME: json.dumps(dict(tables))}}]
         outputs = [{"output_type": "display_data"} | output for output in outputs]
         node = {"cells": [{"cell_type": "code", "source": "", "outputs": outputs}]}
-        parameters = plan.defaults("tiny") | run.overrides
+        parameters = plan.read_defaults("tiny") | run.overrides
         node["metadata"] = {"icl": asdict(run) | {"parameters": parameters}}
         record.seal(node)
         return node

@@ -26,29 +26,29 @@ CELLS = [
 
 
 def test_a_cell_needs_the_names_it_reads_but_not_reassigned_ones_or_drawings():
-    assert single.needed(CELLS, 8) == [0, 1, 3, 7, 8]
-    assert single.needed(CELLS, 5) == [0, 1, 2, 4, 5]
-    assert single.needed(CELLS, 0) == [0]
+    assert single.list_needed_cells(CELLS, 8) == [0, 1, 3, 7, 8]
+    assert single.list_needed_cells(CELLS, 5) == [0, 1, 2, 4, 5]
+    assert single.list_needed_cells(CELLS, 0) == [0]
 
 
 def test_a_cell_reads_the_name_that_it_increments():
-    assert single.reads(ast.parse("t += 1")) == {"t"}
-    assert single.needed(["t = 0", "t += 1\nout = t", "judge('X', out)"], 2) == [0, 1, 2]
+    assert single.list_read_names(ast.parse("t += 1")) == {"t"}
+    assert single.list_needed_cells(["t = 0", "t += 1\nout = t", "judge('X', out)"], 2) == [0, 1, 2]
 
 
 def test_the_cells_of_every_claim_make_all_names_that_they_read():
     judged = set()
     for name in plan.notebooks():
-        cells = plan.code(name)
+        cells = plan.read_code(name)
         trees = [ast.parse(cell) for cell in cells]
         for place, tree in enumerate(trees):
             for claim in single._list_judged(tree):
                 judged.add(claim)
                 made: set[str] = set()
-                for one in single.needed(cells, place):
-                    unknown = single.reads(trees[one]) - made - {"__file__"}
+                for one in single.list_needed_cells(cells, place):
+                    unknown = single.list_read_names(trees[one]) - made - {"__file__"}
                     assert not unknown, f"{claim}: cell {one + 1} of {name} reads {unknown}"
-                    made |= single.changes(trees[one])
+                    made |= single.list_changed_names(trees[one])
     assert judged == {name for name, claim in registry().items() if claim.rule}
 
 

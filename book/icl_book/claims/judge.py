@@ -17,7 +17,7 @@ slope to the right of a minimum. Such a reading is *refused*: its outcome become
 
 At parameters that a user of the notebook has chosen, a reading may have no case, for example because the
 context is too short to resolve the waves of every cosine. The reading is then undecided, and the card says
-so. In a run for the book that is an error, which `icl_book.runner.record.surprising` finds.
+so. In a run for the book that is an error, which `icl_book.runner.record.describe_surprises` finds.
 """
 
 from __future__ import annotations

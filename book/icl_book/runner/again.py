@@ -15,7 +15,7 @@ import pandas as pd
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner import table
-from icl_book.runner.plan import for_book, plan
+from icl_book.runner.plan import plan, refuse_other_seeds
 from icl_book.runner.record import collect, readings
 from icl_book.runner.schedule import schedule
 
@@ -41,7 +41,7 @@ def replicate(seeds: Sequence[int], jobs: str, profile: str = "") -> int:
         BadInput: If a seed is not an integer from 1 to 2**31 - 1; if ``ICL_SEED`` is set and is not 0,
             because the book has the seed 0; and for what `schedule` finds.
     """
-    for_book()
+    refuse_other_seeds()
     for seed in seeds:
         if not 0 < seed < 2**31:
             raise BadInput(f"seed={seed}: must be an integer from 1 to 2**31 - 1")

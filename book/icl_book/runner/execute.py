@@ -17,9 +17,9 @@ from icl_book.files import write_atomically
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner import process
-from icl_book.runner.pairs import settle
-from icl_book.runner.plan import Run, address, defaults, verdicts
-from icl_book.runner.record import extract_results, seal, surprising, whole
+from icl_book.runner.pairs import number_cells
+from icl_book.runner.plan import Run, address, read_allowed_verdicts, read_defaults
+from icl_book.runner.record import check_whole, describe_surprises, extract_results, seal
 
 #: A run prints its progress at most once in this many seconds.
 MIN_SECONDS_BETWEEN_LINES = 10.0
@@ -61,7 +61,7 @@ def execute(run: Run, label: str = "") -> Path:
         print(f"{shown}: another process runs it; waiting for its result", flush=True)
 
     with process.locked(path.with_name(f".{path.stem}.lock"), wait):
-        if whole(path):
+        if check_whole(path):
             print(f"{shown}: already done", flush=True)
             return path
         print(f"{shown}: started {run}", flush=True)
@@ -99,10 +99,10 @@ def _refuse_warnings(node: Any) -> None:
 
 
 def _find_surprises(run: Run, cards: list[dict[str, Any]]) -> list[str]:
-    """Return a line for each unexpected verdict, see `icl_book.runner.record.surprising`.
+    """Return a line for each unexpected verdict, see `icl_book.runner.record.describe_surprises`.
 
     A run with values of a reader (``run.exploring``) may have any verdict. A run of a preset may have those
-    that the preset allows, see `icl_book.runner.plan.verdicts`.
+    that the preset allows, see `icl_book.runner.plan.read_allowed_verdicts`.
 
     Raises:
         BadInput: If the run has a verdict that it may not have, or, unless a reader explores, a card that
@@ -113,9 +113,9 @@ def _find_surprises(run: Run, cards: list[dict[str, Any]]) -> list[str]:
     # This import takes long, and a run that is already done does not need it.
     from icl_book.claims.card import list_empty_parts
 
-    allowed = verdicts(run.preset)
-    # `surprising` leaves out what the preset allows, but with "any" it lists all unexpected verdicts.
-    found = surprising(cards, allowed)
+    allowed = read_allowed_verdicts(run.preset)
+    # `describe_surprises` leaves out what the preset allows, but with "any" it lists all unexpected verdicts.
+    found = describe_surprises(cards, allowed)
     # Even with "any" a card that lacks cases fails the run.
     unfit = allowed != "any" or any(list_empty_parts(card) for card in cards)
     if found and unfit and not run.exploring:
@@ -152,7 +152,7 @@ def _papermill(run: Run, shown: str) -> Any:
 
     node = jupytext.read(ROOT / "notebooks" / f"{run.name}.py")
     # `extract_results` reads this record of the run.
-    node.metadata["icl"] = asdict(run) | {"parameters": defaults(run.name) | run.overrides}
+    node.metadata["icl"] = asdict(run) | {"parameters": read_defaults(run.name) | run.overrides}
     try:
         with kernel_home(run) as connection:
             # Papermill would replace a name in braces. A doubled brace stands for a brace of the path.
@@ -191,7 +191,7 @@ def _papermill(run: Run, shown: str) -> Any:
     for cell in done.cells:
         cell.metadata.pop("papermill", None)
         cell.metadata.pop("execution", None)
-    settle(done)
+    number_cells(done)
     seal(done)
     return done
 

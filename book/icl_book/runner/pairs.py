@@ -53,7 +53,7 @@ def sync() -> list[Path]:
     repository.adopt(ROOT)
     written = []
     for name in notebooks():
-        source, target = _paths(name)
+        source, target = _find_paths(name)
         text = _make_ipynb(source)
         if not target.is_file() or target.read_text(encoding="utf-8") != text:
             write_atomically(target, text)
@@ -86,7 +86,7 @@ def _is_edited(name: str) -> bool:
 
     A newer ``.ipynb`` that cannot be read counts as edited, too.
     """
-    source, target = _paths(name)
+    source, target = _find_paths(name)
     if not target.is_file() or target.stat().st_mtime_ns <= source.stat().st_mtime_ns:
         return False
     try:
@@ -96,7 +96,7 @@ def _is_edited(name: str) -> bool:
         return True
 
 
-def _paths(name: str) -> tuple[Path, Path]:
+def _find_paths(name: str) -> tuple[Path, Path]:
     source = ROOT / "notebooks" / f"{name}.py"
     return source, source.with_suffix(".ipynb")
 
@@ -121,11 +121,11 @@ def _make_ipynb(source: Path) -> str:
 
     node = jupytext.read(source)
     node.metadata = copy.deepcopy(METADATA)
-    settle(node)
+    number_cells(node)
     return str(jupytext.writes(node, fmt="ipynb")).rstrip("\n") + "\n"
 
 
-def settle(node: Any) -> None:
+def number_cells(node: Any) -> None:
     """Give the cells the ids ``cell-00``, ``cell-01``, ..., because random ids would change with each run."""
     for i, cell in enumerate(node.cells):
         cell["id"] = f"cell-{i:02d}"

@@ -30,7 +30,7 @@ import yaml
 from icl_book import provenance
 from icl_book.parameters import BadInput, literals, parse_number, validate
 from icl_book.provenance import ROOT, dump_code
-from icl_book.runner.reach import parse, reached
+from icl_book.runner.reach import find_reached, parse
 
 #: Matches the id of a claim in a notebook.
 ID = re.compile(r'"(P[12]\.[^"\s]+)"')
@@ -122,7 +122,7 @@ def device() -> str:
     return "cpu" if version("torch").endswith("+cpu") else str(provenance.device())
 
 
-def for_book() -> None:
+def refuse_other_seeds() -> None:
     """Raise BadInput for an ``ICL_SEED`` whose results must not enter the book."""
     if seed := root_seed():
         raise BadInput(
@@ -130,17 +130,21 @@ def for_book() -> None:
         )
 
 
-def sources(name: str) -> list[Any]:
+def list_dependencies(name: str) -> list[Any]:
     """Return what a notebook's numbers depend on, except for its parameters, root seed and device.
 
-    The list has five entries: the code of the notebook's cells; the text of the modules and data files that
-    this code reaches (`reached`), where modules are without comments and docstrings; a digest of the lock
-    file; the version of Python; and the installed versions of packages, which may differ from the lock file.
+    The list has five entries:
+
+    - the code of the notebook's cells,
+    - the modules and data files that this code reaches (`find_reached`), without comments and docstrings,
+    - a digest of the lock file,
+    - the version of Python, and
+    - the installed versions of packages, which may differ from the lock file.
     """
-    cells = code(name)
+    cells = read_code(name)
     files = {
         path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
-        for path in reached(ROOT, "\n".join(cells))
+        for path in find_reached(ROOT, "\n".join(cells))
     }
     modules = {
         where: _dump_code(text) if where.endswith(".py") else text for where, text in files.items()
@@ -149,7 +153,7 @@ def sources(name: str) -> list[Any]:
     return [cells, modules, locked, sys.version, provenance.versions()]
 
 
-def code(name: str) -> list[str]:
+def read_code(name: str) -> list[str]:
     """Return the text of each code cell of a notebook, without its tags.
 
     Raises:
@@ -157,7 +161,7 @@ def code(name: str) -> list[str]:
     """
     found = []
     # The text before the first mark of a cell is the settings of jupytext.
-    cells = re.split(r"^# %%", source(name), flags=re.MULTILINE)[1:]
+    cells = re.split(r"^# %%", read_source(name), flags=re.MULTILINE)[1:]
     for place, cell in enumerate(cells, 1):
         head, _, body = cell.partition("\n")
         if "[markdown]" not in head:
@@ -171,7 +175,7 @@ def code(name: str) -> list[str]:
 _dump_code = cache(dump_code)
 
 
-def claims(text: str) -> dict[str, Any]:
+def find_entries(text: str) -> dict[str, Any]:
     """Return the entries of ``book/claims/*.yml`` whose ids stand in a notebook's ``text``, by id."""
     entries: dict[str, Any] = {}
     for path in sorted((ROOT / "book" / "claims").glob("*.yml")):
@@ -189,7 +193,7 @@ def notebooks() -> list[str]:
     return sorted(p.stem for p in (ROOT / "notebooks").glob("*.py"))
 
 
-def source(name: str) -> str:
+def read_source(name: str) -> str:
     """Return the text of a notebook's ``.py``; BadInput if the notebook does not exist."""
     if name not in notebooks():
         raise BadInput(
@@ -203,9 +207,9 @@ def check_collect(name: str, wanted: Sequence[str]) -> None:
 
     Every variable is allowed, because only a run shows which variables hold tables.
     """
-    text = source(name)
-    # `claims` finds the ids that begin with P1 or P2. Other ids are found in the calls of `judge` below.
-    known = list(claims(text))
+    text = read_source(name)
+    # `find_entries` finds the ids that begin with P1 or P2. Other ids stand in calls of `judge`.
+    known = list(find_entries(text))
     variables = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -225,7 +229,7 @@ def check_collect(name: str, wanted: Sequence[str]) -> None:
             )
 
 
-def defaults(name: str) -> dict[str, Any]:
+def read_defaults(name: str) -> dict[str, Any]:
     """Return the parameters of a notebook with its own values.
 
     The cell with the tag ``parameters`` is read, and is not run.
@@ -233,7 +237,7 @@ def defaults(name: str) -> dict[str, Any]:
     Raises:
         BadInput: If the notebook or this cell does not exist, or a line is not ``name = literal``.
     """
-    cells = re.split(r"^(?=# %%)", source(name), flags=re.MULTILINE)
+    cells = re.split(r"^(?=# %%)", read_source(name), flags=re.MULTILINE)
     cell = next((c for c in cells if re.match(r'# %%.*tags=\[[^]]*"parameters"', c)), None)
     if cell is None:
         raise BadInput(f'notebook {name}: has no cell tagged "parameters"')
@@ -250,7 +254,7 @@ def defaults(name: str) -> dict[str, Any]:
 VERDICTS = ("as expected", "as expected or open", "any")
 
 
-def verdicts(preset: str) -> str:
+def read_allowed_verdicts(preset: str) -> str:
     """Return which of `VERDICTS` a preset allows; BadInput if its file has another value."""
     found: str = _read_file(preset).get("verdicts", VERDICTS[-1])
     if found not in VERDICTS:
@@ -261,9 +265,9 @@ def verdicts(preset: str) -> str:
 
 
 def _read_preset(preset: str) -> dict[str, Any]:
-    """Return the entries of a preset by notebook."""
-    # The key `verdicts` is not a notebook, but a wrong value of it must raise here, too.
-    verdicts(preset)
+    """Return for each notebook of a preset the values of parameters that the preset sets."""
+    # The key ``verdicts`` is not a notebook, but a wrong value of it must raise here, too.
+    read_allowed_verdicts(preset)
     return {k: v for k, v in _read_file(preset).items() if k != "verdicts"}
 
 
@@ -344,9 +348,10 @@ def address(
 ) -> str:
     """Return the digest of everything that a run depends on.
 
-    ``code`` is what `sources` returns for the notebook ``name``. If it is empty, `sources` is called.
+    ``code`` is what `list_dependencies` returns for the notebook ``name``. If it is not given, it is
+    computed.
     """
-    return digest([overrides, seed, device, code or sources(name)])
+    return digest([overrides, seed, device, code or list_dependencies(name)])
 
 
 def plan(
@@ -373,14 +378,14 @@ def plan(
     names = [name] if name else sorted(notebooks(), key=[*entries, *notebooks()].index)
     runs = []
     for notebook in names:
-        own = defaults(notebook)
+        own = read_defaults(notebook)
         given = entries.get(notebook)
         if not isinstance(given, dict):
             raise BadInput(
                 f"presets/{preset}.yml: needs an entry '{notebook}:' with parameters, or '{notebook}: {{}}'"
             )
         of_preset = own | {k: parse_number(v) for k, v in given.items()}
-        depends_on = sources(notebook)
+        depends_on = list_dependencies(notebook)
         for point in itertools.product(*axes.values()):
             wanted = validate(of_preset | dict(zip(axes, point, strict=True)), own)
             # A value that equals the notebook's own is not an override, and does not change the address.

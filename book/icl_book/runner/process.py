@@ -33,7 +33,7 @@ FOLDERS = ("MPLCONFIGDIR", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 #: A scratch folder that no process holds is removed only after this many seconds, since it may be new.
 MIN_ABANDONED_SECONDS = 60.0
-#: Interrupted processes have this many seconds to tidy up.
+#: A process that is told to end has this many seconds to remove its files.
 MAX_TIDYING_SECONDS = 20.0
 
 
@@ -131,10 +131,10 @@ def run(
 
 
 def interrupt_family(pid: int) -> None:
-    """End a process and its descendants: interrupt them, and kill those that have not ended in time.
+    """End a process and its descendants by SIGINT, then by SIGTERM, then by SIGKILL.
 
-    They get SIGINT, then SIGTERM, because background jobs of a shell ignore SIGINT, and then SIGKILL. They
-    have `MAX_TIDYING_SECONDS` after each signal.
+    After each signal they have `MAX_TIDYING_SECONDS` to remove their files and to end. SIGTERM is needed
+    because background jobs of a shell ignore SIGINT.
     """
     with suppress(psutil.NoSuchProcess):
         family = [psutil.Process(pid)]
@@ -183,8 +183,9 @@ def sweep(prefix: str, parent: Path | None = None) -> None:
 def _remove_abandoned(folder: Path) -> None:
     """Remove a folder of `scratch`, unless it is another user's, is new or is in use.
 
-    A folder is in use if a process holds a lock on the folder itself or on a folder directly inside it. The
-    folder of a call has the folders of its runs inside, and a run may outlive the call.
+    A folder is new if it is younger than `MIN_ABANDONED_SECONDS`. It is in use if a process holds a lock on
+    the folder itself or on a folder directly inside it. The folder of a call has the folders of its runs
+    inside, and a run may outlive the call.
     """
     # Locking what another process holds raises OSError, which ends the block before anything is removed.
     with suppress(OSError), ExitStack() as stack:

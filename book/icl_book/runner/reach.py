@@ -41,7 +41,7 @@ READS = {
 }
 
 
-def reached(root: Path, text: str) -> list[Path]:
+def find_reached(root: Path, text: str) -> list[Path]:
     """Return the files of all modules that code imports, directly or through other modules, sorted.
 
     The data files that these modules read (`READS`) are among them. ``text`` is the code of a notebook, and

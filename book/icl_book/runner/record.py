@@ -48,7 +48,7 @@ def read(path: Path | str) -> dict[str, Any]:
     return node
 
 
-def whole(path: Path) -> bool:
+def check_whole(path: Path) -> bool:
     """Return whether an executed notebook exists and is undamaged, and print a line if it is damaged."""
     try:
         return path.is_file() and bool(read(path))
@@ -79,7 +79,7 @@ def extract_results(node: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         BadInput: Unless the notebook has one ``notebook.footer()`` and the evidence that its claims need.
     """
-    data = shown(node)
+    data = list_outputs(node)
     footers = [d[FOOTER_MIME] for d in data if FOOTER_MIME in d]
     if "icl" not in node["metadata"] or len(footers) != 1:
         raise BadInput("needs one notebook.footer(), executed by icl_book")
@@ -90,13 +90,13 @@ def extract_results(node: Mapping[str, Any]) -> dict[str, Any]:
     )
 
 
-def surprising(found: Iterable[Mapping[str, Any]], allowed: str) -> list[str]:
+def describe_surprises(found: Iterable[Mapping[str, Any]], allowed: str) -> list[str]:
     """Return a line for each card whose verdict is not the expected one.
 
     ``allowed`` is one of `icl_book.runner.plan.VERDICTS`. With ``as expected or open``, a card whose verdict
     is *open* or *inconclusive* gets a line only if a part of the card lacks a case.
     """
-    # See `_judge_anew` for why this is imported here.
+    # The claims take long to import, and most callers of this module do not need them.
     from icl_book.claims.card import list_empty_parts, write_line
 
     said = []
@@ -126,19 +126,21 @@ def _judge_anew(evidence: Mapping[str, Any]) -> dict[str, Any]:
         raise BadInput(str(error)) from None
 
 
-def tables(path: Path | str) -> dict[str, str]:
+def read_tables(path: Path | str) -> dict[str, str]:
     """Return the tables that an executed notebook kept, as CSV by name; BadInput as `read`."""
-    kept = ["".join(data[TABLES_MIME]) for data in shown(read(path)) if TABLES_MIME in data]
+    kept = ["".join(data[TABLES_MIME]) for data in list_outputs(read(path)) if TABLES_MIME in data]
     found: dict[str, str] = json.loads(kept[-1]) if kept else {}
     return found
 
 
-def shown(node: Mapping[str, Any]) -> list[dict[str, Any]]:
+def list_outputs(node: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the data of each output of a notebook's cells: a dictionary by media type for each output."""
     return [output.get("data", {}) for cell in node["cells"] for output in cell.get("outputs", [])]
 
 
-def judged(runs: Iterable[Mapping[str, Any]]) -> dict[str, list[tuple[str, dict[str, Any]]]]:
+def group_by_claim(
+    runs: Iterable[Mapping[str, Any]],
+) -> dict[str, list[tuple[str, dict[str, Any]]]]:
     """Return for the id of each judged claim a list of pairs: a notebook's name, and the record of its card.
 
     ``runs`` are results, as `extract_results` returns them.
@@ -155,7 +157,7 @@ def cards(runs: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
 
     If several runs judge a claim, the record is that of the first.
     """
-    return {claim_id: card for claim_id, ((_, card), *_) in judged(runs).items()}
+    return {claim_id: card for claim_id, ((_, card), *_) in group_by_claim(runs).items()}
 
 
 def readings(card: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:

@@ -20,7 +20,7 @@ from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner import process
 from icl_book.runner.plan import Run
-from icl_book.runner.record import whole
+from icl_book.runner.record import check_whole
 
 #: The memory of a run of the preset quick: the largest took 1.24 GB.
 BYTES_OF_A_RUN = 1_300_000_000
@@ -46,7 +46,7 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
         The exit status, which is 0 if all runs are done.
 
     Raises:
-        BadInput: If jobs or profile is wrong, or for what `ready` finds; nothing has run then.
+        BadInput: If jobs or profile is wrong, or for what `check_ready` finds; nothing has run then.
         OSError: If a file cannot be written.
     """
     _check_call(jobs, profile)
@@ -60,12 +60,12 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
         process.sweep(prefix)
     # Two runs with the same path are the same run.
     different = {run.path: run for run in runs}.values()
-    to_do = [run for run in different if not whole(run.path)]
+    to_do = [run for run in different if not check_whole(run.path)]
     jobs = jobs or str(_fit_jobs(len(to_do)))
     print(f"{runs[0].preset}: {len(runs)} runs, {len(to_do)} to do, {jobs} at a time", flush=True)
     if not to_do:
         return 0
-    ready(to_do, profile)
+    check_ready(to_do, profile)
     for run in to_do:
         run.reason.unlink(missing_ok=True)
     start = time.perf_counter()
@@ -143,7 +143,7 @@ def _report(to_do: Sequence[Run], status: int, said: str, seconds: float, profil
     ``status`` and ``said`` are Snakemake's exit status and its standard error. ``seconds`` is the time that
     Snakemake took.
     """
-    undone = [run for run in to_do if not whole(run.path)]
+    undone = [run for run in to_do if not check_whole(run.path)]
     if status == 0 and not undone:
         print(f"done in {seconds:.0f} s", flush=True)
         return 0
@@ -176,7 +176,7 @@ def _share_threads(jobs: int, profile: str) -> str:
     return f"${{SLURM_CPUS_PER_TASK:-{share}}}" if profile else str(share)
 
 
-def ready(runs: Sequence[Run], profile: str = "") -> None:
+def check_ready(runs: Sequence[Run], profile: str = "") -> None:
     """Raise BadInput if the claims have a mistake or this machine lacks the device of a run.
 
     Each run would fail for these reasons. With the ``profile`` of a cluster the device is not checked,

@@ -19,7 +19,7 @@ from icl_book.claims import find, judge
 from icl_book.claims.card import Card
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
-from icl_book.runner.plan import code, notebooks
+from icl_book.runner.plan import notebooks, read_code
 
 
 def judge_alone(claim_id: str) -> Card:
@@ -33,7 +33,7 @@ def judge_alone(claim_id: str) -> Card:
     if claim.rule is None:
         raise BadInput(f"claim {claim_id}: {claim.expected}: {claim.why_not}")
     for name in notebooks():
-        cells = code(name)
+        cells = read_code(name)
         for place, cell in enumerate(cells):
             if claim_id in _list_judged(ast.parse(cell)):
                 return _run_cells(name, cells, place, claim_id)
@@ -57,7 +57,7 @@ def _run_cells(name: str, cells: list[str], last: int, claim_id: str) -> Card:
         "__name__": "__main__",
         "__file__": str(ROOT / "notebooks" / f"{name}.py"),
     }
-    for place in needed(cells, last):
+    for place in list_needed_cells(cells, last):
         tree = ast.parse(cells[place])
         try:
             # What a chapter prints is not part of the answer.
@@ -71,7 +71,7 @@ def _run_cells(name: str, cells: list[str], last: int, claim_id: str) -> Card:
     return found[-1]
 
 
-def needed(cells: list[str], last: int) -> list[int]:
+def list_needed_cells(cells: list[str], last: int) -> list[int]:
     """Return the indices of the cell ``last`` and of the cells that it needs, in their order.
 
     The setup, a cell that calls ``notebook.setup``, is always needed. So are the parameters: the cells before
@@ -80,17 +80,17 @@ def needed(cells: list[str], last: int) -> list[int]:
     trees = [ast.parse(cell) for cell in cells]
     places = [last]
     # These names must be assigned by earlier cells.
-    missing = reads(trees[last])
+    missing = list_read_names(trees[last])
     # Cells are visited backwards, so that the setup is seen before the parameters.
     setup_seen = False
     for place in range(last - 1, -1, -1):
         only_assigns = all(isinstance(statement, ast.Assign) for statement in trees[place].body)
         is_setup = "notebook.setup(" in cells[place]
         is_parameters = setup_seen and only_assigns
-        if is_setup or is_parameters or missing & changes(trees[place]):
+        if is_setup or is_parameters or missing & list_changed_names(trees[place]):
             places.append(place)
             # If the cell changes only a part of a name's value, the name is still missing.
-            missing = (missing - _list_assigned(trees[place])) | reads(trees[place])
+            missing = (missing - _list_assigned(trees[place])) | list_read_names(trees[place])
         setup_seen = setup_seen or is_setup
     return places[::-1]
 
@@ -103,7 +103,7 @@ def _list_judged(tree: ast.AST) -> Iterator[str]:
                 yield str(node.args[0].value)
 
 
-def reads(tree: ast.Module) -> set[str]:
+def list_read_names(tree: ast.Module) -> set[str]:
     """Return the names that a cell takes from earlier cells: it reads them before it assigns them."""
     names: set[str] = set()
     known = set(dir(builtins))
@@ -126,9 +126,9 @@ def reads(tree: ast.Module) -> set[str]:
         # The same is true of the names that a loop, a with or a def binds. It is not true of an assignment,
         # which may read the name that it binds: x = f(x).
         if not isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign):
-            inner |= changes(statement)
+            inner |= list_changed_names(statement)
         names |= loads - known - inner
-        known |= changes(statement)
+        known |= list_changed_names(statement)
     return names
 
 
@@ -146,11 +146,11 @@ def _list_assigned(tree: ast.Module) -> set[str]:
                 n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
             }
         elif isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom):
-            names |= changes(statement)
+            names |= list_changed_names(statement)
     return names
 
 
-def changes(tree: ast.AST) -> set[str]:
+def list_changed_names(tree: ast.AST) -> set[str]:
     """Return the names that a cell or a statement may change or bind.
 
     These are the names that it assigns, deletes, imports or defines, the names of which it assigns a part, as

@@ -16,7 +16,7 @@ from icl_book.files import atomic_path
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner.plan import Run
-from icl_book.runner.record import collect, readings, tables
+from icl_book.runner.record import collect, read_tables, readings
 
 #: Stands for the case of a reading that has none, so that the reading has a row.
 WITHOUT_CASE = {
@@ -73,7 +73,7 @@ def _describe_run(found: Mapping[str, Any]) -> dict[str, Any]:
     return shown | {k: found[k] for k in ("root_seed", "seconds")} | {"notebook": found["name"]}
 
 
-def table(found: Mapping[str, Any], text: str) -> pd.DataFrame:
+def add_run_columns(found: Mapping[str, Any], text: str) -> pd.DataFrame:
     """Return a table that a run kept, with the columns of the run (`_describe_run`) before its own.
 
     A column of the table with the name of a column of the run is called ``table <name>``.
@@ -105,7 +105,7 @@ def write(runs: Sequence[Run], wanted: Sequence[str] = ()) -> list[Path]:
     """
     # All runs are of one notebook, so that the column `notebook` has the names of their files instead.
     found = [collect(run.path) | {"name": run.path.name} for run in runs]
-    kept = [tables(run.path) for run in runs]
+    kept = [read_tables(run.path) for run in runs]
     long = pd.concat(map(tabulate_cases, found), ignore_index=True)
     claims = list(long["claim"].unique()) if len(long) else []
     table_names = sorted({name for texts in kept for name in texts})
@@ -126,7 +126,7 @@ def write(runs: Sequence[Run], wanted: Sequence[str] = ()) -> list[Path]:
         ).reset_index()
     for name in [name for name in wanted if name in table_names]:
         kept_of_runs = [
-            table(results, texts[name])
+            add_run_columns(results, texts[name])
             for results, texts in zip(found, kept, strict=True)
             if name in texts
         ]

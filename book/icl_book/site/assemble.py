@@ -27,7 +27,7 @@ from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 from icl_book.runner import process
 from icl_book.runner.plan import plan
-from icl_book.runner.record import cards, collect, extract_results, read, read_json, shown
+from icl_book.runner.record import cards, collect, extract_results, list_outputs, read, read_json
 from icl_book.site import audit, machines, second, stage, verify
 
 
@@ -76,19 +76,21 @@ def gather(
     problems = verify.check_cards(runs, registry()) + verify.check_implications(registry())
     if problems or preset != "quick":
         return runs, problems
-    computed = second.committed(root)
+    computed = second.read_committed(root)
     for page in second.PAGES:
         # A small book, as in tests, may have fewer pages.
         if (path := root / "book" / f"{page}.md").is_file():
             text = path.read_text(encoding="utf-8")
-            found = audit.lost(text, cards(runs))
+            found = audit.find_broken_links(text, cards(runs))
             # The numbers can be compared only if every link of the page leads to a case.
             if not found:
-                found = second.apart(text, cards(runs), computed)
+                found = second.find_unconfirmed(text, cards(runs), computed)
             problems += [f"book/{page}: {one}" for one in found]
     for where, run in zip(contents, runs, strict=True):
         text = (root / f"{where}.py").read_text(encoding="utf-8")
-        problems += [f"{where}: {problem}" for problem in audit.lost(text, cards([run]))]
+        problems += [
+            f"{where}: {problem}" for problem in audit.find_broken_links(text, cards([run]))
+        ]
     return runs, problems
 
 
@@ -110,7 +112,7 @@ with lean.program():
 """
 
 
-def sphinx(source: Path, output: Path, plain: bool = False) -> Path:
+def run_sphinx(source: Path, output: Path, plain: bool = False) -> Path:
     """Make pages from the tree that `stage` wrote, and return their folder.
 
     Args:
@@ -196,7 +198,7 @@ def build(
         stage.stage(site, notebooks, runs, registry(), root)
         road = "Sphinx without jupyter-book" if plain else "jupyter-book"
         say(f"{road}, {len(verify.toc_pages(toc))} pages, warnings are errors")
-        html = sphinx(site, site.with_name(f"{name}.html"), plain)
+        html = run_sphinx(site, site.with_name(f"{name}.html"), plain)
         say("verifying pages")
         _raise_problems(verify.check_book(html, toc, runs))
         title = yaml.safe_load((root / "_config.yml").read_text("utf-8"))["title"]
@@ -207,7 +209,7 @@ def build(
     return place / "index.html"
 
 
-def finished(preset: str, root: Path = ROOT) -> dict[str, Path]:
+def find_finished(preset: str, root: Path = ROOT) -> dict[str, Path]:
     """Return the executed notebooks, by name, of the last book of a preset.
 
     Raises:
@@ -234,13 +236,13 @@ def _raise_problems(problems: list[str]) -> None:
         raise BadInput("\n".join(["the book is not built", *problems]))
 
 
-def texts(runs: Sequence[Mapping[str, Any]], root: Path = ROOT) -> dict[Path, str]:
+def renumber_texts(runs: Sequence[Mapping[str, Any]], root: Path = ROOT) -> dict[Path, str]:
     """Return the texts of README.md, pages and chapters by path, with the numbers of these runs.
 
     The table of verdicts in README.md is written anew, and in all texts the text of each judged link (see
     `icl_book.site.audit`).
     """
-    module = stage.pages(**stage.context(registry(), runs, root))
+    module = stage.load_pages(**stage.context(registry(), runs, root))
     text = (root / "README.md").read_text(encoding="utf-8")
     block = re.compile(r"(<!-- verdicts:begin -->\n).*?(<!-- verdicts:end -->)", re.DOTALL)
     text = block.sub(lambda m: f"{m[1]}{module.readme()}{m[2]}", text)
@@ -253,23 +255,23 @@ def texts(runs: Sequence[Mapping[str, Any]], root: Path = ROOT) -> dict[Path, st
     return found
 
 
-def outdated(runs: Sequence[Mapping[str, Any]], root: Path = ROOT) -> dict[Path, str]:
-    """Return those of the texts (`texts`) that differ from the files at their paths."""
-    found = texts(runs, root)
+def find_outdated(runs: Sequence[Mapping[str, Any]], root: Path = ROOT) -> dict[Path, str]:
+    """Return those of the texts (`renumber_texts`) that differ from the files at their paths."""
+    found = renumber_texts(runs, root)
     return {path: text for path, text in found.items() if path.read_text("utf-8") != text}
 
 
-def readme(root: Path = ROOT) -> None:
+def write_readme(root: Path = ROOT) -> None:
     """Write the numbers of the preset quick into README.md, pages and chapters, and the picture of README.md.
 
-    The numbers stand in the texts that `texts` returns. Each file that changes is printed.
+    The numbers stand in the texts that `renumber_texts` returns. Each file that changes is printed.
     """
     files = {run.name: run.path for run in plan("quick")}
     runs = [collect(path) for path in files.values()]
-    for path, text in outdated(runs, root).items():
+    for path, text in find_outdated(runs, root).items():
         write_atomically(path, text)
         print(f"wrote {os.path.relpath(path)}")
     # The picture is the first figure of a chapter.
-    drawings = [data.get("image/svg+xml") for data in shown(read_json(files[stage.PICTURE]))]
+    drawings = [data.get("image/svg+xml") for data in list_outputs(read_json(files[stage.PICTURE]))]
     picture = next(drawing for drawing in drawings if drawing)
     write_atomically(root / "book" / "_static" / "picture.svg", "".join(picture))

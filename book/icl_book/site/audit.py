@@ -30,7 +30,7 @@ from icl_book.claims.card import statement_record
 from icl_book.claims.claim import OWN
 from icl_book.markup import MARKS, format_number, mark
 from icl_book.parameters import BadInput
-from icl_book.runner.record import judged, list_cases
+from icl_book.runner.record import group_by_claim, list_cases
 
 Record = Mapping[str, Any]
 Cards = Mapping[str, Record]
@@ -68,7 +68,7 @@ def audit_claims(registry: Mapping[str, Claim], runs: Iterable[Record]) -> list[
     ``runs`` are results, as `icl_book.runner.record.collect` returns them. If several of them judge a claim,
     the first counts.
     """
-    by_claim = judged(runs)
+    by_claim = group_by_claim(runs)
     found = []
     for claim_id, claim in registry.items():
         notebook, record = by_claim.get(claim_id, [("", statement_record(claim))])[0]
@@ -124,7 +124,7 @@ class Rerun:
         return self.same and self.control
 
 
-def reruns(root: Path) -> list[Rerun]:
+def read_reruns(root: Path) -> list[Rerun]:
     """Return what further runs found of each statement, in the order of ``results/replication.csv``."""
     path = root / "results" / "replication.csv"
     # A verdict of the file has another name now.
@@ -265,7 +265,7 @@ def _format(value: float | str, form: str) -> str:
     return text.replace("-", "\u2212", 1) if text.startswith("-") else text
 
 
-def lost(text: str, cards: Cards) -> list[str]:
+def find_broken_links(text: str, cards: Cards) -> list[str]:
     """Return an error message for each judged link of a text that leads nowhere.
 
     ``cards`` lacks the link's claim, the card lacks the link's case, or the link names neither a claim alone

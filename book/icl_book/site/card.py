@@ -25,17 +25,17 @@ from icl_book.markup import environment, format_interval, format_number
 _VERBS = {"agrees": "holds", "contradicts": "fails", "undecided": "is undecided"}
 
 
-def macros() -> Any:
+def load_macros() -> Any:
     """Return the macros of the template as a module."""
     return environment().get_template("site/card.html.j2").module
 
 
 def render(record: Mapping[str, Any], on_a_page: bool = False) -> str:
     """Return a card as HTML, from its record. ``on_a_page`` adds a link to the audit page."""
-    return str(macros().card(record, on_a_page))
+    return str(load_macros().card(record, on_a_page))
 
 
-def headline(cases: Cases) -> dict[str, str]:
+def choose_headline(cases: Cases) -> dict[str, str]:
     """Choose what a closed card shows: the range of the numbers of all cases, or the number of one case.
 
     If all cases have the same permitted range, a card shows the range of their numbers. Otherwise it shows
@@ -61,9 +61,9 @@ def headline(cases: Cases) -> dict[str, str]:
     }
 
 
-def result(record: Mapping[str, Any]) -> str:
+def describe_result(record: Mapping[str, Any]) -> str:
     """Return what a closed card says after its title: the number in words, and the name of its case."""
-    shown = headline(record["cases"])
+    shown = choose_headline(record["cases"])
     text = str(record["result"]).replace("{}", shown["measured"])
     return text + (f" ({shown['where']})" if shown["where"] else "")
 
@@ -85,7 +85,7 @@ def _format_size(size: float | str) -> str:
     return format_number(f"{x:.2g}", ".0f" if 99.5 <= x < 1e5 else ".2g")
 
 
-def divided(readings: Mapping[str, str]) -> str:
+def count_readings(readings: Mapping[str, str]) -> str:
     """Return a sentence, without its period, that counts the readings in which a statement holds or fails.
 
     ``readings`` has the outcome of each reading by name. The first reading is ours, and there is at least one
@@ -107,7 +107,7 @@ def divided(readings: Mapping[str, str]) -> str:
     return f"{text}, while of the {len(others)} others it {listed}"
 
 
-def sentences(text: str) -> tuple[str, str]:
+def split_sentences(text: str) -> tuple[str, str]:
     """Return the first sentence of a text without its period, and the other sentences."""
     first, _, others = text.partition(". ")
     return first, others
@@ -119,11 +119,11 @@ environment().filters |= {
     "badge": badge,
     "contradiction": describe_contradiction,
     "decisive": describe_decisive_case,
-    "divided": divided,
-    "headline": headline,
+    "divided": count_readings,
+    "headline": choose_headline,
     "refusal": explain_refusal,
-    "result": result,
-    "sentences": sentences,
+    "result": describe_result,
+    "sentences": split_sentences,
     "size": _format_size,
     "spread": describe_interval,
 }

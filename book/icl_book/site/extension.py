@@ -49,12 +49,12 @@ BACK = re.compile(
 )
 
 
-def written(text: str) -> str:
+def write_types(text: str) -> str:
     """Return the text of a signature with types as in the source, and with dots for a default factory."""
     return VALIDATED.sub(r"\1", ARRAY.sub(r"NDArray[\1]", text)).replace("<factory>", "...")
 
 
-def signature(
+def write_signature(
     app: Sphinx, what: str, name: str, obj: object, options: object, given: str, returned: str
 ) -> tuple[str | None, ...]:
     """Return the arguments and the returned type of a signature, with types as in the source.
@@ -63,10 +63,10 @@ def signature(
     """
     if inspect.isclass(obj) and issubclass(obj, Enum):
         return "", None
-    return tuple(text and written(text) for text in (given, returned))
+    return tuple(text and write_types(text) for text in (given, returned))
 
 
-def words(
+def mend_docstring(
     app: Sphinx | None, what: str, name: str, obj: object, options: object, lines: list[str]
 ) -> None:
     """Mend ``lines``, the text that napoleon has made of a docstring.
@@ -74,20 +74,22 @@ def words(
     Napoleon is the part of Sphinx that reads docstrings in Google style.
     """
     kinds = [line for line in lines if line.startswith(":type: ")]
-    # If the docstring of a constant has a colon, napoleon takes the words before the colon for the type.
+    # If the docstring of a constant has a colon, napoleon takes the words before the colon for a type. They
+    # are put back.
     if what in ("attribute", "data", "property") and kinds:
         lines.remove(kinds[0])
         lines[0] = f"{kinds[0].removeprefix(':type: ')}: {lines[0]}"
+    # Napoleon leaves out the values of an enumeration.
     if inspect.isclass(obj) and issubclass(obj, Enum):
         lines += ["The values are " + ", ".join(f"*{member.value}*" for member in obj) + "."]
 
 
-def properties(app: Sphinx, doctree: nodes.document, name: str) -> None:
+def write_annotations(app: Sphinx, doctree: nodes.document, name: str) -> None:
     """Write types outside of signatures, as those of attributes, as in the source."""
     for annotation in list(doctree.findall(addnodes.desc_annotation)):
         text = annotation.astext()
         # If Sphinx marks a name with "~", only the last part of its path should be shown.
-        short = PATH.sub("", written(text))
+        short = PATH.sub("", write_types(text))
         if short != text:
             annotation.children = [nodes.Text(short)]
 
@@ -124,7 +126,7 @@ def fold_specialists(app: Sphinx, doctree: nodes.document, name: str) -> None:
             section.append(nodes.raw("", "</details>", format="html"))
 
 
-def page(
+def finish_page(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object
 ) -> None:
     """Change the HTML of a page, ``context["body"]``, and what its head loads.
@@ -171,13 +173,14 @@ def page(
         context["body"] = FIGURE.sub(add_narrow, context["body"])
 
 
-def back(
+def link_source(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object
 ) -> None:
     """On a page of source code, link each piece to its entry in the API, or to nothing if it has none.
 
-    Sphinx's extension viewcode has made links, which are replaced. If the API documents one name of a module
-    under the module's package, viewcode links all names of the module to the package.
+    The links that Sphinx's extension viewcode has made are replaced, because some are wrong: if the API
+    documents one name of a module under the module's package, viewcode links all names of the module to the
+    package.
     """
     if not pagename.startswith("_modules/") or "body" not in context:
         return
@@ -230,44 +233,44 @@ def link_names(
     context["body"] = NAME.sub(link_name, context["body"])
 
 
-def staged(app: Sphinx, config: object) -> None:
+def refuse_sources(app: Sphinx, config: object) -> None:
     """Exit with an error if jupyter-book is called on the sources, which have no results."""
     if Path(app.srcdir).resolve() == ROOT:
         sys.exit("error: these are the sources, without results; the book is built by: make book")
 
 
-def writers(app: Sphinx, env: object) -> list[str]:
+def write_in_parallel(app: Sphinx, env: object) -> list[str]:
     """Let two processes write the pages."""
     # This is set after reading, which one process does.
     app.parallel = 2
     return []
 
 
-def returned(app: Sphinx, doctree: nodes.document, page: str) -> None:
+def write_returned(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Write the types that functions return as in the source.
 
-    For overloaded functions Sphinx does not call the function that writes other signatures.
+    `write_signature` does this for other functions, but Sphinx does not call it for overloaded ones.
     """
     for node in doctree.findall(addnodes.desc_returns):
         # The text of the node itself begins with the arrow, which the page writes, too.
         text = "".join(child.astext() for child in node.children)
-        if written(text) != text:
-            node.children = [nodes.Text(written(text))]
+        if write_types(text) != text:
+            node.children = [nodes.Text(write_types(text))]
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Connect the functions of this module with the events of Sphinx."""
-    app.connect("config-inited", staged)
-    app.connect("env-updated", writers)
-    app.connect("autodoc-process-signature", signature)
+    app.connect("config-inited", refuse_sources)
+    app.connect("env-updated", write_in_parallel)
+    app.connect("autodoc-process-signature", write_signature)
     # Napoleon has priority 500, so this sees what it wrote.
-    app.connect("autodoc-process-docstring", words, priority=600)
-    app.connect("doctree-resolved", properties)
+    app.connect("autodoc-process-docstring", mend_docstring, priority=600)
+    app.connect("doctree-resolved", write_annotations)
     app.connect("doctree-resolved", cite)
-    app.connect("doctree-resolved", returned)
+    app.connect("doctree-resolved", write_returned)
     app.connect("doctree-resolved", fold_specialists)
     # With this priority, other extensions have added their scripts and changed the text before.
-    app.connect("html-page-context", page, priority=900)
-    app.connect("html-page-context", back)
+    app.connect("html-page-context", finish_page, priority=900)
+    app.connect("html-page-context", link_source)
     app.connect("html-page-context", link_names)
     return {"parallel_read_safe": True}

@@ -10,7 +10,7 @@ from typing import Any
 
 from icl_book.claims.card import badge
 from icl_book.provenance import CARD_MIME
-from icl_book.runner.record import shown
+from icl_book.runner.record import list_outputs
 from icl_book.site.verify import toc_pages
 
 ABOUT = """# {title}
@@ -58,17 +58,17 @@ def write_twin(content: Mapping[str, Any]) -> str:
         elif "remove-cell" not in tags:
             if "remove-input" not in tags:
                 parts.append(f"```python\n{source}\n```")
-            parts += printed(cell)
+            parts += list_printed(cell)
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def printed(cell: dict[str, Any]) -> list[str]:
+def list_printed(cell: dict[str, Any]) -> list[str]:
     """Return what a cell printed and each of its cards as Markdown; figures and tables are left out."""
     found = []
     for output in cell.get("outputs", []):
         if output.get("name") == "stdout":
             found.append(f"```text\n{''.join(output['text']).rstrip()}\n```")
-    for data in shown({"cells": [cell]}):
+    for data in list_outputs({"cells": [cell]}):
         if record := data.get(CARD_MIME):
             found.append(
                 f"**{record['id']}** ({badge(record['verdict'], record['grade'])}): {record['title']}. "
@@ -77,7 +77,7 @@ def printed(cell: dict[str, Any]) -> list[str]:
     return found
 
 
-def include(text: str, folder: Path) -> str:
+def write_page_twin(text: str, folder: Path) -> str:
     """Return the twin of a page that is not a notebook.
 
     ``text`` is the source of the page, and ``folder`` its folder. The files that the page includes are

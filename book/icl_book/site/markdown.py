@@ -69,10 +69,10 @@ def list_terms(glossary: str) -> dict[str, str]:
 
 def list_drawings(text: str) -> dict[str, str]:
     """Return the name of the chapter's figure that each drawing of a page shows, by the drawing's name."""
-    return {_name(drawing): drawing["stem"] for drawing in _DRAWING.finditer(text)}
+    return {_find_name(drawing): drawing["stem"] for drawing in _DRAWING.finditer(text)}
 
 
-def look(title: str) -> str:
+def find_class(title: str) -> str:
     """Return the CSS class of a box by its title; empty for an ordinary box."""
     kind = next((kind for words, kind in _LOOKS.items() if title.startswith(words)), "")
     # What the slides print need not be true.
@@ -86,7 +86,7 @@ def _write_boxes(text: str) -> str:
     text = _QUOTATION.sub(_write_box, text)
     # Each round writes the innermost ones as boxes.
     while _FOLD.search(text):
-        text = _FOLD.sub(lambda m: _admonition(m[1], m[2], "dropdown"), text)
+        text = _FOLD.sub(lambda m: _write_admonition(m[1], m[2], "dropdown"), text)
     return _TARGET.sub(r"\1(\2)=", text)
 
 
@@ -95,15 +95,15 @@ def _write_box(quotation: re.Match[str]) -> str:
     if not (found := _LEAD.match(body)):
         return quotation[0]
     title = found["lead"].rstrip(".: ") + (found["of"] or "")
-    return _admonition(title, _write_boxes(body[found.end() :])) + "\n"
+    return _write_admonition(title, _write_boxes(body[found.end() :])) + "\n"
 
 
-def _admonition(title: str, body: str, *classes: str) -> str:
+def _write_admonition(title: str, body: str, *classes: str) -> str:
     """Write a box in MyST."""
     # MyST needs a fence that is longer than the fences of the boxes inside.
     fence = ":" * max([3, *(len(inside) + 1 for inside in re.findall(r"^:{3,}", body, re.M))])
     title = _join(title)
-    css = " ".join(filter(None, [*classes, look(title)]))
+    css = " ".join(filter(None, [*classes, find_class(title)]))
     option = f":class: {css}\n" if css else ""
     return f"{fence}{{admonition}} {title}\n{option}\n{body.strip()}\n{fence}"
 
@@ -111,11 +111,11 @@ def _admonition(title: str, body: str, *classes: str) -> str:
 def _write_figure(drawing: re.Match[str]) -> str:
     return (
         f"```{{figure}} {drawing['path']}\n:alt: {_join(drawing['alt'])}\n"
-        f":name: {_name(drawing)}\n\n{drawing['caption']}\n```"
+        f":name: {_find_name(drawing)}\n\n{drawing['caption']}\n```"
     )
 
 
-def _name(drawing: re.Match[str]) -> str:
+def _find_name(drawing: re.Match[str]) -> str:
     return drawing["name"] or f"shown-{drawing['stem']}"
 
 

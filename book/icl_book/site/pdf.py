@@ -69,7 +69,7 @@ of each card, and folded code.</p>
 """
 
 
-def pdf(preset: str, root: Path = ROOT) -> Path:
+def write_pdf(preset: str, root: Path = ROOT) -> Path:
     """Print the pages of the last book of a preset, and join them with a cover and bookmarks to one PDF.
 
     Returns:
@@ -79,8 +79,8 @@ def pdf(preset: str, root: Path = ROOT) -> Path:
         BadInput: If the browser or the book is missing, if pages or results are newer than the book, or if a
             page cannot be printed.
     """
-    program = browser()
-    assemble.finished(preset, root)
+    program = find_browser()
+    assemble.find_finished(preset, root)
     book = root / "_build" / "book" / preset
     config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))
     toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
@@ -90,11 +90,11 @@ def pdf(preset: str, root: Path = ROOT) -> Path:
         # Each page is written to the first file, and printed from there to the second.
         written = Path(folder) / "page.html"
         sheet = Path(folder) / "page.pdf"
-        written.write_text(cover(preset, config, root), encoding="utf-8")
+        written.write_text(write_cover(preset, config, root), encoding="utf-8")
         print_page(program, written, sheet, "the cover")
         joined.append(sheet, outline_item="Cover")
         for page in [name for name in toc_pages(toc) if not LEFT_OUT.fullmatch(name)]:
-            written.write_text(printable(page, book), encoding="utf-8")
+            written.write_text(prepare_page(page, book), encoding="utf-8")
             print_page(program, written, sheet, page)
             item = Path(page).name.replace("_", " ")
             joined.append(sheet, outline_item=item, import_outline=False)
@@ -106,7 +106,7 @@ def pdf(preset: str, root: Path = ROOT) -> Path:
     return done
 
 
-def browser() -> str:
+def find_browser() -> str:
     """Return the path of the first of `BROWSERS` that is installed; BadInput if none is."""
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
     if not found:
@@ -114,7 +114,7 @@ def browser() -> str:
     return found
 
 
-def cover(preset: str, config: dict[str, str], root: Path) -> str:
+def write_cover(preset: str, config: dict[str, str], root: Path) -> str:
     """Return the cover as HTML: title, author, version, commit and preset."""
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     commit = provenance.commit() or {"id": "unknown", "dirty": False}
@@ -132,7 +132,7 @@ def cover(preset: str, config: dict[str, str], root: Path) -> str:
     return COVER.format_map({key: html.escape(word) for key, word in words.items()})
 
 
-def printable(page: str, book: Path) -> str:
+def prepare_page(page: str, book: Path) -> str:
     """Return the HTML of a built page with the styles and the formulas of print."""
     path = book / f"{page}.html"
     # The page is printed from another folder, so that its links begin at the page of the book.
@@ -173,7 +173,7 @@ def print_page(program: str, page: Path, sheet: Path, name: str) -> None:
         raise BadInput(f"no PDF: {program} printed no {name}")
 
 
-def shorter(line: re.Match[bytes]) -> bytes:
+def round_curve(line: re.Match[bytes]) -> bytes:
     """Return a piece of a curve, found by `CURVE`, whose numbers have at most one decimal."""
     return re.sub(rb"-?\d*\.\d{2,}", lambda m: b"%.1f" % float(m[0]), line[0])
 
@@ -203,7 +203,7 @@ def number_pages(joined: PdfWriter, line: str) -> None:
         # The stream is compared with None, because a stream without entries is falsy.
         data = b"" if old is None else old.get_data()
         # A unit of the page is a quarter of a point, so that further decimals are invisible.
-        drawn = CURVE.sub(shorter, data)
+        drawn = CURVE.sub(round_curve, data)
         # The operators q and Q around the page's own drawing restore the settings for the footer. The footer
         # is gray, and stands 24 points above the lower edge.
         footer = f" Q q BT /Line 7 Tf 0.4 g {x:.1f} 24 Td <{said}> Tj ET Q".encode()

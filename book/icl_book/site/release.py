@@ -62,8 +62,8 @@ def release(preset: str, root: Path = ROOT) -> Path:
     """
     version: str = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]["version"]
     # If there is not a browser for the PDF, this raises now, and not after minutes.
-    pdf.browser()
-    runs = assemble.finished(preset, root)
+    pdf.find_browser()
+    runs = assemble.find_finished(preset, root)
     commit = provenance.commit()
     if commit is None or commit["dirty"]:
         raise BadInput("commit everything first, the archives hold what is committed")
@@ -72,7 +72,7 @@ def release(preset: str, root: Path = ROOT) -> Path:
         "preset": preset,
         "commit": commit["id"],
         "requirements.lock sha256": hash_file(root / "requirements.lock"),
-        "results": {name: origin(collect(path)) for name, path in sorted(runs.items())},
+        "results": {name: describe_origin(collect(path)) for name, path in sorted(runs.items())},
     }
     manifest_text = json.dumps(manifest, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
     place = root / "_build" / "release" / version
@@ -107,23 +107,25 @@ def fill(
         for path in book.rglob("*")
         if path.is_file() and path.name != ".digest"
     }
-    archive(place / f"{name}.zip", name, pages | {"manifest.json": manifest_text.encode()})
-    executed = {f"{chapter}.ipynb": notebook(root, chapter, path) for chapter, path in runs.items()}
-    archive(place / f"{name}-notebooks.zip", f"{name}-notebooks", executed)
-    packages(place, root)
-    shutil.copy(pdf.pdf(preset, root), place / f"{name}.pdf")
+    write_archive(place / f"{name}.zip", name, pages | {"manifest.json": manifest_text.encode()})
+    executed = {
+        f"{chapter}.ipynb": write_notebook(root, chapter, path) for chapter, path in runs.items()
+    }
+    write_archive(place / f"{name}-notebooks.zip", f"{name}-notebooks", executed)
+    build_packages(place, root)
+    shutil.copy(pdf.write_pdf(preset, root), place / f"{name}.pdf")
     sums = [f"{hash_file(path)}  {path.name}\n" for path in sorted(place.iterdir())]
     (place / "SHA256SUMS").write_text("".join(sums), encoding="utf-8")
 
 
-def notebook(root: Path, name: str, path: Path) -> bytes:
+def write_notebook(root: Path, name: str, path: Path) -> bytes:
     """Return the file of an executed notebook, with today's text and the numbers of its cards there."""
     source = root / "notebooks" / f"{name}.py"
-    content = stage.today(source, read_json(path), cards([collect(path)]))
+    content = stage.update_text(source, read_json(path), cards([collect(path)]))
     return json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n"
 
 
-def origin(run: Mapping[str, Any]) -> dict[str, Any]:
+def describe_origin(run: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the manifest has of a run's results: the keys `ORIGIN`, and the verdict of each card."""
     verdicts = {card["id"]: card["verdict"] for card in run["cards"]}
     return {key: run[key] for key in ORIGIN if key in run} | {"verdicts": verdicts}
@@ -134,7 +136,7 @@ def hash_file(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def archive(path: Path, folder: str, files: Mapping[str, bytes]) -> None:
+def write_archive(path: Path, folder: str, files: Mapping[str, bytes]) -> None:
     """Write a ZIP archive with one folder, whose bytes depend on the names and contents of the files only.
 
     ``files`` has the content of each file by its path in the folder.
@@ -148,7 +150,7 @@ def archive(path: Path, folder: str, files: Mapping[str, bytes]) -> None:
             made.writestr(entry, files[name])
 
 
-def packages(place: Path, root: Path) -> None:
+def build_packages(place: Path, root: Path) -> None:
     """Build the wheel and the source archive of `icl` from the last commit, into the folder ``place``."""
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder, "tree.zip")
@@ -166,10 +168,10 @@ def packages(place: Path, root: Path) -> None:
     if done.returncode:
         raise BadInput(f"the package is not built: {done.stderr.strip().splitlines()[-1]}")
     for path in place.glob("*.tar.gz"):
-        settle(path)
+        normalize_archive(path)
 
 
-def settle(path: Path) -> None:
+def normalize_archive(path: Path) -> None:
     """Write a source archive again, so that its bytes depend on the names and contents of its files only.
 
     Setuptools has written the user's name into the archive, and the times at which the files were unpacked.

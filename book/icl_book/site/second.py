@@ -33,7 +33,7 @@ class Line:
     error: float
 
 
-def lines(text: str) -> list[Line]:
+def read_lines(text: str) -> list[Line]:
     """Return a `Line` for each line of ``text``, the output of a script."""
     found = []
     for line in text.splitlines():
@@ -44,13 +44,13 @@ def lines(text: str) -> list[Line]:
     return found
 
 
-def committed(root: Path) -> list[Line]:
+def read_committed(root: Path) -> list[Line]:
     """Return the lines that all scripts have printed, from the ``.txt`` files beside the scripts."""
     texts = (p.read_text(encoding="utf-8") for p in sorted((root / "book/checks").glob("*.txt")))
-    return [line for text in texts for line in lines(text)]
+    return [line for text in texts for line in read_lines(text)]
 
 
-def apart(text: str, cards: Cards, computed: Iterable[Line]) -> list[str]:
+def find_unconfirmed(text: str, cards: Cards, computed: Iterable[Line]) -> list[str]:
     """Return a problem, as a text, for each number in a page's judged links that is not confirmed.
 
     A number is confirmed if a script computes its case and all scripts that do agree with it within their
@@ -58,7 +58,7 @@ def apart(text: str, cards: Cards, computed: Iterable[Line]) -> list[str]:
 
     Args:
         text: The source of the page. Each of its judged links leads to a card of ``cards``, and to a case of
-            the card if the link names one (`icl_book.site.audit.lost`).
+            the card if the link names one (`icl_book.site.audit.find_broken_links`).
         cards: The records of cards by claim.
         computed: What the scripts have printed.
     """

@@ -30,7 +30,7 @@ from icl_book.claims.judge import OURS
 from icl_book.markup import environment, mark, row_id, strip_tex, style_class
 from icl_book.parameters import BadInput
 from icl_book.provenance import CARD_MIME, NARROW_MIME
-from icl_book.runner.record import cards, list_cases, read_json, shown
+from icl_book.runner.record import cards, list_cases, list_outputs, read_json
 from icl_book.site import audit, machines
 from icl_book.site.card import render
 from icl_book.site.markdown import list_drawings, list_terms, to_myst
@@ -91,18 +91,19 @@ def stage(
     terms = list_terms(glossary.read_text(encoding="utf-8")) if glossary.is_file() else {}
     found = context(claims, runs, root)
     by_claim = {audited.record["id"]: audited for audited in found["audited"]}
-    sources = measurements(root, ["__init__", *(run["name"] for run in runs)])
+    sources = read_measurements(root, ["__init__", *(run["name"] for run in runs)])
     (target / "notebooks").mkdir()
     (generated / "gallery").mkdir(parents=True)
     for folder in ("book", "notebooks"):
         (target / TWINS / folder).mkdir(parents=True)
     titles = {}
     drawn = {}
+    # This loop writes the pages of chapters.
     for run in runs:
         name = run["name"]
         own = cards([run])
-        content = today(root / "notebooks" / f"{name}.py", read_json(notebooks[name]), own)
-        for data in shown(content):
+        content = update_text(root / "notebooks" / f"{name}.py", read_json(notebooks[name]), own)
+        for data in list_outputs(content):
             if evidence := data.get(CARD_MIME):
                 record = own[evidence["id"]]
                 # The twin is written from the record, and the page shows the card.
@@ -117,19 +118,19 @@ def stage(
             content["cells"].append(last | {"source": SOURCE.format(name)})
         for cell in content["cells"]:
             if cell["cell_type"] == "markdown":
-                cell["source"] = to_myst(audit.resolve(cell["source"], own, link), terms)
-        drawn[name] = figures(content, generated / "gallery", static / "narrow")
+                cell["source"] = to_myst(audit.resolve(cell["source"], own, write_link), terms)
+        drawn[name] = move_captions(content, generated / "gallery", static / "narrow")
         if name == FRONT:
-            (generated / "figure.html").write_text(moving(content), encoding="utf-8")
+            (generated / "figure.html").write_text(find_interactive(content), encoding="utf-8")
         titles[name] = re.findall(r"^# (.+)$", content["cells"][0]["source"], re.MULTILINE)[0]
         (target / "notebooks" / f"{name}.ipynb").write_text(json.dumps(content), encoding="utf-8")
 
-    module = pages(
+    module = load_pages(
         **found,
         runs=runs,
         titles=titles,
         drawn=drawn,
-        packages=packages(root),
+        packages=list_exports(root),
         sources_of_measurements=sources,
         versions={what: v for run in runs for what, v in run["versions"].items()}
         | {"python": sys.version.split()[0]}
@@ -146,23 +147,24 @@ def stage(
     # A page in the folder `book` links to cards on the pages of chapters.
     def link_to_chapter(card: audit.Record, number: str, case: str) -> str:
         page = f"../notebooks/{by_claim[card['id']].notebook}.html"
-        return link(card, number, case, page)
+        return write_link(card, number, case, page)
 
     words = {
         "repository": repository.home(root) or "ADDRESS",
         "repository_name": repository.address(root).rsplit("/", 1)[-1],
         "home": _write_home(repository.home(root)),
-        **sentences(module),
+        **write_sentences(module),
     }
     # Two pages say how many minutes the short path takes to read.
     if (short := target / "book" / "path.md").is_file():
-        words["minutes"] = minutes(short.read_text(encoding="utf-8"), words)
+        words["minutes"] = count_minutes(short.read_text(encoding="utf-8"), words)
+    # This loop writes the other pages.
     for path in (target / "book").glob("*.md"):
         text = path.read_text(encoding="utf-8")
         for word, said in words.items():
             # This is not left to MyST, which would not replace the words in blocks of code.
             text = text.replace(f"{{{{ {word} }}}}", said)
-        twin = machines.include(audit.renumber(text, cards(runs)), path.parent)
+        twin = machines.write_page_twin(audit.renumber(text, cards(runs)), path.parent)
         (target / TWINS / "book" / path.name).write_text(twin, encoding="utf-8")
         # A chapter's figure that the page shows has a drawing for narrow screens there, too.
         for name, figure in list_drawings(text).items():
@@ -173,7 +175,7 @@ def stage(
     (static / "audit.json").write_text(audit.as_json(found["audited"]), encoding="utf-8")
 
 
-def today(source: Path, executed: Mapping[str, Any], own: audit.Cards) -> dict[str, Any]:
+def update_text(source: Path, executed: Mapping[str, Any], own: audit.Cards) -> dict[str, Any]:
     """Return an executed notebook with the text and the tags that its source has now.
 
     Text may have been edited since the notebook was executed. The code cells are the same in both.
@@ -212,10 +214,10 @@ def context(
     claims: Mapping[str, Claim], runs: Sequence[Mapping[str, Any]], root: Path
 ) -> dict[str, Any]:
     """Return two variables of the templates: the audited claims, and what further runs found."""
-    return {"audited": audit.audit_claims(claims, runs), "reruns": audit.reruns(root)}
+    return {"audited": audit.audit_claims(claims, runs), "reruns": audit.read_reruns(root)}
 
 
-def pages(**context: Any) -> Any:
+def load_pages(**context: Any) -> Any:
     """Return the template `pages.md.j2` as a module, whose macros write parts of pages.
 
     ``context`` has the variables of the template.
@@ -269,10 +271,10 @@ def _write_home(url: str | None) -> str:
     )
 
 
-def sentences(module: Any) -> dict[str, str]:
+def write_sentences(module: Any) -> dict[str, str]:
     """Return the sentences that replace words in braces on pages, by the word.
 
-    Macros of the template (`pages`) write the sentences, because they have counts of verdicts.
+    Macros of the template (`load_pages`) write the sentences, because they have counts of verdicts.
     """
     macros = {"verdicts": "tested", "tested": "short"}
     # These words have the names of their macros.
@@ -280,7 +282,7 @@ def sentences(module: Any) -> dict[str, str]:
     return {word: _join_lines(str(getattr(module, macro)())) for word, macro in macros.items()}
 
 
-def minutes(page: str, words: Mapping[str, str]) -> str:
+def count_minutes(page: str, words: Mapping[str, str]) -> str:
     """Return how many minutes it takes to read a page, at 200 words a minute.
 
     ``words`` has the texts that stand in place of words in braces.
@@ -293,7 +295,7 @@ def minutes(page: str, words: Mapping[str, str]) -> str:
     return str(math.ceil(len(body.split()) / 200))
 
 
-def link(card: audit.Record, text: str, case: str, page: str = "") -> str:
+def write_link(card: audit.Record, text: str, case: str, page: str = "") -> str:
     """Return a link to a card, or to the row of a case on the card, as inline HTML.
 
     Args:
@@ -316,7 +318,7 @@ def link(card: audit.Record, text: str, case: str, page: str = "") -> str:
     return f'<a class="{css}" href="{page}#{target}" title="{said}" aria-label="{name}">{text}</a>'
 
 
-def figures(content: dict[str, Any], folder: Path, narrow: Path) -> list[dict[str, str]]:
+def move_captions(content: dict[str, Any], folder: Path, narrow: Path) -> list[dict[str, str]]:
     """Move captions into the metadata of the cells that draw the figures, where MyST-NB reads them.
 
     A cell that draws a figure has the metadata ``figure`` with a name and an alt text. The text cell below
@@ -346,7 +348,7 @@ def figures(content: dict[str, Any], folder: Path, narrow: Path) -> list[dict[st
         settings = cell["metadata"].setdefault("mystnb", {})
         settings |= {"figure": {"caption": caption, "name": name}, "image": {"alt": alt}}
         below["source"] = below["source"][found.end() :]
-        for data in shown({"cells": [cell]}):
+        for data in list_outputs({"cells": [cell]}):
             if drawing := data.get("image/svg+xml"):
                 (folder / f"{name}.svg").write_text("".join(drawing), encoding="utf-8")
                 drawn.append({"name": name, "title": title, "alt": alt, "caption": words})
@@ -356,13 +358,13 @@ def figures(content: dict[str, Any], folder: Path, narrow: Path) -> list[dict[st
     return drawn
 
 
-def moving(content: Mapping[str, Any]) -> str:
+def find_interactive(content: Mapping[str, Any]) -> str:
     """Return the HTML of the last interactive figure of an executed notebook; empty if it has none."""
-    pieces = ["".join(data.get("text/html", "")) for data in shown(content)]
+    pieces = ["".join(data.get("text/html", "")) for data in list_outputs(content)]
     return next((piece for piece in reversed(pieces) if "icl-interactive" in piece), "")
 
 
-def measurements(root: Path, notebooks: Sequence[str]) -> dict[str, str]:
+def read_measurements(root: Path, notebooks: Sequence[str]) -> dict[str, str]:
     """Return the source of each module of `icl_book.measurements` with the name of a notebook, by this name.
 
     ``notebooks`` are the names. Among them is ``__init__``, the module that several notebooks share.
@@ -376,7 +378,7 @@ def measurements(root: Path, notebooks: Sequence[str]) -> dict[str, str]:
     }
 
 
-def packages(root: Path) -> dict[str, dict[str, Any]]:
+def list_exports(root: Path) -> dict[str, dict[str, Any]]:
     """Return for each package of `icl`, by its name, what the pages of the API show.
 
     - ``names``: the names that the package exports, those of `WANTED` first.

@@ -17,7 +17,7 @@ from bs4 import BeautifulSoup
 
 from icl_book.claims import Claim
 from icl_book.runner import plan
-from icl_book.runner.record import judged, surprising
+from icl_book.runner.record import describe_surprises, group_by_claim
 
 #: Matches markup in the text of a page that was left unprocessed.
 RAW = re.compile(r"\$|\{(?:cite|doc|term)\b|\]\(|\{\{|\}\}|:::|```")
@@ -54,16 +54,16 @@ def check_cards(runs: Iterable[Mapping[str, Any]], registry: Mapping[str, Claim]
 
     A problem is an unexpected verdict, a claim that the registry lacks, a claim that is judged twice, or a
     claim with a rule that is never judged. The preset of a run says which verdicts are unexpected
-    (`icl_book.runner.plan.verdicts`). With ``any``, none is.
+    (`icl_book.runner.plan.read_allowed_verdicts`). With ``any``, none is.
     """
     runs = list(runs)
     problems = []
     for run in runs:
-        allowed = plan.verdicts(run["preset"])
+        allowed = plan.read_allowed_verdicts(run["preset"])
         if allowed != "any":
-            surprises = surprising(run["cards"], allowed)
+            surprises = describe_surprises(run["cards"], allowed)
             problems += [f"notebooks/{run['name']}: {surprise}" for surprise in surprises]
-    found = judged(runs)
+    found = group_by_claim(runs)
     for claim_id, notebooks_and_cards in found.items():
         first, *others = [name for name, _ in notebooks_and_cards]
         if claim_id not in registry:

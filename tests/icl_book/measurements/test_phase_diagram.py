@@ -98,7 +98,7 @@ def test_with_the_dimensions_of_paper_the_verdict_beyond_the_lipschitz_constant_
     (run,) = plan.plan("paper", "phase_diagram")
     chapter = (ROOT / "notebooks" / "phase_diagram.py").read_text()
     (cell,) = [c for c in chapter.split("\n# %%") if '"P1.PD.beyond"' in c]
-    parameters = plan.defaults("phase_diagram") | run.overrides
+    parameters = plan.read_defaults("phase_diagram") | run.overrides
     tree = ast.parse(cell.partition("\n")[2])
     tree.body[-1] = ast.Assign([ast.Name("card", ast.Store())], tree.body[-1].value)
     names = {"phase_diagram": phase_diagram, "exact_cases": exact_cases, "judge": judge}
