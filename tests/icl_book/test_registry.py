@@ -166,6 +166,7 @@ WRONG_EDITS = [
     ("        anew: measured anew\n        half: {", "        - {"),
     ("source: there", "source: there: here"),
     ("P9.two:\n", "P9.two: text\nP9.three:\n"),
+    ("P9.two:\n", "P9.two:\nP9.three:\n"),
 ]
 
 

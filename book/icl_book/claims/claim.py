@@ -414,8 +414,8 @@ def _read_file(path: Path) -> dict[str, Claim]:
         return _ENTRIES.validate_python(entries)
     except yaml.MarkedYAMLError as error:
         problems = [(error.problem_mark.line + 1, error.problem)]
-    # The file or an entry is a text or a list, which lacks the methods of a mapping.
-    except AttributeError:
+    # The file or an entry is not a mapping.
+    except (AttributeError, TypeError):
         problems = [(1, "an id and a mapping are needed for each claim")]
     except ValidationError as error:
         problems = [(_find_line(root, e["loc"]), _explain_error(e)) for e in error.errors()]
