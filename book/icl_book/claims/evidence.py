@@ -275,7 +275,8 @@ def _enclose_attained(
 ) -> tuple[Numbers, Numbers, list[str]]:
     """Return the low ends and the high ends of the intervals of found numbers, and a note on each.
 
-    A number that was found is attained, so its interval contains it even if it passes the proved end. If it
+    One of ``low`` and ``high`` is the proved end, which may be infinite. The other is the number itself. A
+    number that was found is attained, so its interval contains it even if it passes the proved end. If it
     passes that end by more than rounding, the number or the proof is wrong. The interval is then infinite on
     that side, and the note says so. Other notes are empty.
     """

@@ -318,7 +318,8 @@ def _explain_verdict(
     found = set(outcomes.values())
     if found == {AGREES}:
         return ""
-    # The verdict rests on an undecided reading, unless readings contradict each other.
+    # An inconclusive verdict rests on what is undecided. So does an open one, unless one reading agrees and
+    # another contradicts the statement.
     unclear = verdict is Verdict.INCONCLUSIVE or (
         verdict is Verdict.OPEN and not {AGREES, CONTRADICTS} <= found
     )

@@ -106,7 +106,7 @@ class Paper:
             return Found(0.0)
         spans = []
         differs = []
-        # Each piece is searched from here on. It is the end of the last piece that was found.
+        # The search for each piece begins here, at the end of the last piece that was found.
         end = 0
         # The stars are around words that a source has in bold.
         for piece in quote.replace("**", "").split(GAP):

@@ -10,7 +10,7 @@ A tolerance widens the range at every end. A mapping with the key ``by`` is a *c
 chooses a rule or a number. The key ``otherwise`` stands for all other values of the label::
 
     {by: tokens, Gaussian: {at_most: 1}, sphere: {at_least: 1}}
-    {at_least: {by: class, ReLU: 3 / (d + 2), affine: 4 / (d + 3)}}
+    {at_least: {by: task, ReLU: 3 / (d + 2), affine: 4 / (d + 3)}}
 
 Arithmetic has numbers, labels, ``+ - * / **``, ``<=``, ``exp``, ``log10`` and ``sqrt``; nothing else is run.
 """
@@ -130,7 +130,9 @@ def _choose(spec: Any, labels: Mapping[str, Any]) -> Any:
 
 
 def _evaluate(amount: Any, labels: Mapping[str, Any]) -> Any:
-    """Return a number as it is, or the value of arithmetic. Arithmetic that is only a label may have a text.
+    """Return a number as it is, or the value of arithmetic.
+
+    If the arithmetic is one label alone, its value may be a text.
 
     Raises:
         ValueError: If ``amount`` is neither a number nor arithmetic, or if a label is missing.

@@ -43,8 +43,8 @@ def interactive(
 ) -> HTML:
     """Build a figure with sliders from a tidy table.
 
-    Without scripts a page shows a picture of the curves at the start. A *setting* is one value of each slider
-    except ``x``.
+    Without scripts a page shows a picture of the curves at the start. A *setting* of a table is one value of
+    each slider that is a column of the table. The slider ``x`` does not count.
 
     Args:
         frame: One row for each setting and each ``x``. A curve has a gap where a row is missing or a value is
@@ -52,8 +52,8 @@ def interactive(
         x: Column of the horizontal axis. It is also a slider, which moves along the curves.
         y: For each curve its column and its label, at most four. The first curve sets the vertical axis,
             unless ``ylim`` does. The others have the colors of their labels (`plots.colors`).
-        sliders: For each slider its column and its label, which may end with a unit in parentheses. Every
-            value of the column is a stop. A column of texts becomes a menu.
+        sliders: For each slider its column, in ``frame`` or in ``best``, and its label, which may end with a
+            unit in parentheses. Every value of the column is a stop. A column of texts becomes a menu.
         start: For each slider the stop at which it starts.
         labels: Names of both axes.
         experiment: What to try, with the word "move".

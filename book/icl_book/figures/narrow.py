@@ -183,7 +183,11 @@ def _remove_labels(figure: Figure, kind: str) -> dict[Axes, int]:
 
 
 def _make_higher(figure: Figure, counts: dict[Axes, int]) -> None:
-    """Make a figure so high that in each panel this many labels fit one above the other."""
+    """Make a figure higher by the height that labels lack, in the panel that lacks most.
+
+    ``counts`` has the number of labels of each panel. In a figure of one panel they then fit one above the
+    other.
+    """
     lacking = [
         count * LABEL_HEIGHT - ax.get_window_extent().height / figure.dpi
         for ax, count in counts.items()

@@ -58,7 +58,8 @@ def losses_of_matrices(task: Zonal, *, n: int, noise_std: float) -> pd.DataFrame
     for name, matrix in matrices.items():
         risk = matrix_risk(task, best.w * matrix, n, noise_std)
         ratio = risk.total / best.risk
-        # The relative error of the best w stands for that of `best.risk`, which is smaller at a minimum.
+        # `best.error` is the relative error of the best w. Such an error changes `best.risk` by less, since
+        # the risk is flat at the best w. `risk.error` is relative, too, while `error` is absolute.
         error = ratio * (risk.error + best.error)
         rows.append({"matrix": name, "value": ratio - 1, "error": error})
     return pd.DataFrame(rows)

@@ -166,6 +166,7 @@ def noise_slopes(*, dims: list[int], n: int) -> pd.DataFrame:
         # With sigma = 1 the error by noise is E sum_i omega_i^2, for every class.
         risk = population_risk(Affine(dim), w, n, noise_std=1.0)
         slope = np.diff(np.log(risk.noise)) / step
+        # `risk.error` is the relative error of the noise, and so the absolute one of its logarithm.
         error = (risk.error[1:] + risk.error[:-1]) / step
         rows.append({"dim": dim, "slope": slope.min(), "error": error.max()})
     return pd.DataFrame(rows)
@@ -174,9 +175,9 @@ def noise_slopes(*, dims: list[int], n: int) -> pd.DataFrame:
 def bias_slopes(*, tasks: list[str], dims: list[int], n: int) -> pd.DataFrame:
     """Return the largest slope in log w of the log of the mean squared bias.
 
-    The bias at a query is the mean prediction over all tokens, minus the function. Its square is averaged
-    over functions. Only the parts of the functions of degrees 1 to 60 count. A slope is taken between two
-    neighbors on a grid of w from 0.1 to 100.
+    The bias at a query is the mean prediction over all draws of the tokens, minus the function. Its square is
+    averaged over functions. Only the parts of the functions of degrees 1 to 60 count. A slope is taken
+    between two neighbors on a grid of w from 0.1 to 100.
 
     Returns:
         Columns ``task``, ``dim``; ``slope``, the largest slope; ``error``, the change of the slope by a
@@ -228,7 +229,8 @@ def _integrate_missed_shares(dim: int, n: int, w: float, *, nodes: int, step: fl
     others = (np.exp(-z) @ p)[:, None] ** (n - 1)
     # The kernel of the one token times ds is z du.
     one_token = (z * np.exp(-z) * others).sum(0) * p
-    # `take` returns one minus each Gegenbauer polynomial, from degree 0 on.
+    # The weights sum to one, so 1 - m_l is E sum_i omega_i (1 - P_l(t_i)). `take` returns one minus each
+    # Gegenbauer polynomial, from degree 0 on.
     one_minus_P = Polynomials(dim, theta).take(61)[1:]
     return np.asarray(n * step * (one_minus_P @ one_token))
 

@@ -313,8 +313,8 @@ def bias_limit(task: Zonal, w: float) -> float:
     ``I_{nu+l}(w) / I_nu(w)``, with the modified Bessel functions I and ``nu = d / 2 - 1``.
     """
     nu = task.dim / 2 - 1
-    # r_l falls like e^(-l^2 / 2w). Beyond this degree it is negligible and counts as zero, so that `rest`,
-    # the variance of all higher degrees, is added to the bias as it is.
+    # Beyond `last` either all a_l are negligible (`bandlimit`), or r_l is, which falls like e^(-l^2 / 2w) and
+    # counts as zero. So `rest`, the variance of all higher degrees, is added to the bias as it is.
     last = int(min(bandlimit(task), 60 + math.ceil(12 * math.sqrt(w))))
     a, rest = spectrum(task, last)
     base = ive(nu, w)
@@ -406,8 +406,8 @@ def prices(
                     for name, task in classes.items():
                         risk = population_risk(task, unit.w, n, noise_std)
                         price = float(risk.total / best[name].risk)
-                        # `best[name].error` is the relative error of the best w. It is more than that of the
-                        # least risk, since the risk is flat at the best w.
+                        # `best[name].error` is the relative error of the best w. Such an error changes the
+                        # least risk by less, since the risk is flat at the best w.
                         error = price * float(risk.error + best[name].error)
                         rows.append(
                             {
@@ -519,8 +519,8 @@ def train_models(
 ) -> pd.DataFrame:
     """Train one layer, and two layers with and without a residual connection, on ReLU functions.
 
-    All models are trained on the same contexts, and tested on the same other ones. A layer ``M = w I`` with
-    the exact best w is tested for comparison.
+    Each seed has its own training contexts, which are the same for the three models. All are tested on the
+    same other contexts. A layer ``M = w I`` with the exact best w is tested for comparison.
 
     Returns:
         Columns ``model``, ``seed``; ``risk``, the risk of the model over the risk of the layer with the best
