@@ -91,7 +91,7 @@ def _draw_into_notebook(shell: Any) -> None:
         shell: The shell of IPython. In a notebook it has a kernel. In a plain script it is None.
     """
     wanted = os.environ.get("MPLBACKEND", "").lower()
-    # A backend for notebooks has such a name, for example module://matplotlib_inline.backend_inline.
+    # The name of a backend for notebooks is like module://matplotlib_inline.backend_inline.
     for_scripts = not wanted.startswith("module://")
     still_used = matplotlib.get_backend().lower() == wanted
     if hasattr(shell, "kernel") and for_scripts and still_used:
@@ -143,7 +143,7 @@ def footer() -> None:
     page = f'<p class="icl-footer">{html.escape(text)}</p>'
     display({"text/html": page, "text/plain": text, FOOTER_MIME: about_run}, raw=True)
     tables = _write_tables(_started["namespace"])
-    # With this mark, that of its glue, MyST-NB does not show the output on the page.
+    # MyST-NB does not show an output with this mark on the page.
     hidden = {"scrapbook": {"name": "tables", "mime_prefix": HIDDEN}}
     display({TABLES_MIME: json.dumps(tables)}, raw=True, metadata=hidden)
 

@@ -103,7 +103,7 @@ def check_tree(folder: Path) -> None:
     commands would thus read and write the original.
 
     Args:
-        folder: The working directory. If it does not lie in a copy of the repository, it is right.
+        folder: The working directory. A folder outside every copy of the repository is accepted.
 
     Raises:
         BadInput: If `icl` or `icl_book` was imported from another copy, or if the path of the repository or
@@ -171,7 +171,7 @@ def dump_code(source: str) -> str:
                 alone = statement.value if isinstance(statement, ast.Expr) else None
                 if not (isinstance(alone, ast.Constant) and isinstance(alone.value, str)):
                     kept.append(statement)
-            # A body that had only a docstring becomes that of an empty function, since it needs a statement.
+            # A body needs a statement. If it had only a docstring, it becomes ``pass``.
             node.body = kept or [ast.Pass()]
     return _VARIES.sub("", ast.dump(tree))
 

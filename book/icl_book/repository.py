@@ -112,8 +112,8 @@ def configuration(root: Path) -> str:
     """Return the text of ``_config.yml`` with which the book is built.
 
     If an address is declared, this is the file itself. Otherwise the book has the address of the remote, and
-    no launch buttons, because these need the packages at a declared address. If there is no address at all,
-    the book has no buttons for the repository, either.
+    no launch buttons, because a launched notebook has to install the packages from a declared address. If
+    there is no address at all, the book has no buttons for the repository, either.
     """
     text = (root / "_config.yml").read_text(encoding="utf-8")
     if declared(root) != PLACEHOLDER:

@@ -56,11 +56,11 @@ def prices(
             task = make_task(name, dim, lipschitz)
             risk_at_L = mismatch_risk(task, task, n, noise_std)
             # The least risk over L'^2 depends on sigma / L' alone. It is thus the least risk over L^2 for
-            # functions of L and this noise.
+            # functions of L with noise of sigma / ratio.
             relative_noise = noise_std / np.asarray(ratios)[:, None]
             least_risks = optimal_window(task, n, relative_noise).risk
-            # A price is the ratio of two risks with about the same relative error, so that it has twice this
-            # error.
+            # A price is the ratio of two risks with about the same relative error. The relative error of the
+            # price is twice this error, and the table has the absolute error.
             for ratio, least_at_L in zip(ratios, least_risks, strict=True):
                 risk = ratio**2 * risk_at_L.bias + risk_at_L.noise
                 least = ratio**2 * least_at_L
@@ -135,6 +135,8 @@ def risk_slopes(
 
 def growing_slopes(*, dims: Sequence[int], lipschitz: float, noise_std: float) -> pd.DataFrame:
     """Return the slope in n of the risk over ratio^2 on ReLU functions, where the ratio is sqrt(n).
+
+    The risk is that on functions of L' = sqrt(n) L with the window of L.
 
     Returns:
         Columns ``dim``, ``slope`` and ``error``.
@@ -240,7 +242,8 @@ def powers(
     for dim in dims:
         task = ReLU(dim, lipschitz)
         for ratio in ratios:
-            # The risk over L'^2 depends on sigma / L' alone, and both parts of it have the same shares.
+            # The risk on functions of L', divided by ratio^2, is the risk on functions of L with noise of
+            # sigma / ratio. The bias has the same share of both.
             relative_noise = noise_std / ratio
             window = optimal_window(task, n, noise_std).w
             kept = population_risk(task, window, n, relative_noise)
@@ -281,7 +284,7 @@ def over_printed(*, dims: Sequence[int], signals: Sequence[float]) -> pd.DataFra
 
 
 def compute_price(trained: Zonal, tested: Zonal, n: float, noise_std: float) -> dict[str, float]:
-    """Return ``price``, the price of the window of one class on another class, and its ``error``."""
+    """Return ``price``, the price of the window of one class on another, and its absolute ``error``."""
     risk = mismatch_risk(trained, tested, n, noise_std)
     ratio = float(risk.total / optimal_window(tested, n, noise_std).risk)
     return {"price": ratio, "error": 2 * float(risk.error) * ratio}

@@ -1,4 +1,4 @@
-"""Theorem 4 over all matrices, and, for Figure 9 of the talk, functions of B'x behind a nonlinear link.
+"""Theorem 4 over all matrices, and, for Figure 9 of the talk, functions of B'x behind a link.
 
 - ``dim`` and ``rank`` are d and k. B has k orthonormal columns, which span the *subspace*. The columns of
   B_perp span its orthogonal *complement*.
@@ -120,8 +120,9 @@ def complement_gains(
             they are a'B'x.
 
     Returns:
-        A row for each setting: ``dim``; ``rank``; ``n``; ``noise_std``; ``value``, the smallest ratio of the
-        two risks over c and e, minus one; ``error``, the numerical error of ``value``.
+        A row for each setting: ``dim``; ``rank``; ``n``; ``noise_std``; ``value``, the smallest ratio over c
+        and e of the risk with e > 0 to that with e = 0, minus one; ``error``, the numerical error of
+        ``value``.
     """
     n = np.array([n for n, _ in settings])
     noise_std = np.array([noise_std for _, noise_std in settings])
@@ -144,6 +145,7 @@ def complement_gains(
             with_e, error_with_e = risk(c, e)
             ratio = with_e / without_e
             values.append(ratio - 1)
+            # The errors of the risks are relative, and that of the ratio is absolute.
             errors.append(ratio * (error_with_e + error_without_e))
     # The axes of `values` are pairs (c, e) and settings.
     smallest = np.argmin(values, axis=0)
@@ -170,7 +172,7 @@ def one_sphere_risk(
     r = |B'x_q|. Given K, the risk is a formula in four means over contexts, see `_interpolate_moments`. What
     is left is an integral over r^2, whose law is Beta(k/2, (d-k)/2). n may be infinite.
 
-    The error is the change by a Gauss rule with fewer nodes.
+    The error is the change by a Gauss rule with fewer nodes, plus 1e-9.
     """
     fine, coarse = (
         _integrate_one_sphere(dim, rank, c, e, n, noise_std, nodes=nodes) for nodes in (40, 24)
@@ -275,8 +277,8 @@ def one_sphere_gains(
 
     Returns:
         A row for each setting: ``dim``; ``rank``; ``n``, a number or "infinity"; ``noise_std``; ``value``,
-        the smallest ratio of the two risks over c and e, minus one; ``error``, the numerical error of
-        ``value``.
+        the smallest ratio over c and e of the risk with e > 0 to that with e = 0, minus one; ``error``, the
+        numerical error of ``value``.
     """
     rows = []
     for n, noise_std in settings:
@@ -291,6 +293,7 @@ def one_sphere_gains(
             for e in E_GRID:
                 with_e, error_with_e = one_sphere_risk(dim, rank, c, e, n, noise_std)
                 ratio = with_e / without_e
+                # The errors of the risks are relative, and that of the ratio is absolute.
                 gains.append((ratio - 1, ratio * (error_with_e + error_without_e)))
         value, error = min(gains)
         length = "infinity" if np.isinf(n) else n
@@ -352,6 +355,7 @@ def scale_on_one_sphere(dim: int, rank: int, *, n: float, noise_std: float) -> d
         # This is twice the error of the search.
         "best_error": 2e-3 * best,
         "step": ratios[worst] - 1,
+        # The errors of the risks are relative, and that of a ratio is absolute.
         "step_error": (ratios * (errors[1:] + errors[:-1]))[worst],
     }
 
@@ -370,6 +374,7 @@ def steepest_step(rank: int, *, n: int, noise_std: float) -> dict[str, float]:
     best = optimal_window(task, n, noise_std)
     risk = population_risk(task, np.linspace(0, best.w, 33), n, noise_std)
     ratios = risk.total[1:] / risk.total[:-1]
+    # The errors of the risks are relative, and that of a ratio is absolute.
     errors = ratios * (risk.error[1:] + risk.error[:-1])
     worst = ratios.argmax()
     return {"value": ratios[worst] - 1, "error": errors[worst]}

@@ -105,8 +105,9 @@ def _find_surprises(run: Run, cards: list[dict[str, Any]]) -> list[str]:
     that the preset allows, see `icl_book.runner.plan.read_allowed_verdicts`.
 
     Raises:
-        BadInput: If the run has a verdict that it may not have, or, unless a reader explores, a card that
-            lacks cases; or if the sources have changed since the run was planned.
+        BadInput: If the sources have changed since the run was planned. Also if a run of a preset has a
+            verdict that the preset does not allow, or has both an unexpected verdict and a card that lacks
+            cases.
     """
     if address(run.name, run.overrides, run.root_seed, run.device) != run.digest:
         raise BadInput("notebook, code, lock or data changed since it was planned; run again")
@@ -236,7 +237,7 @@ def kernel_home(run: Run) -> Iterator[dict[str, str]]:
         # Without this variable the kernel uses its inline backend.
         os.environ.pop("MPLBACKEND", None)
         connection = {"connection_file": f"{folder}/kernel.json"}
-        # The path of a socket, which has the name of the socket after the folder, may have 107 characters.
+        # The path of a socket is the folder and the socket's name, and may have at most 107 characters.
         if len(folder) < 90:
             connection |= {"transport": "ipc", "ip": f"{folder}/k"}
         try:

@@ -166,7 +166,8 @@ def scratch(prefix: str, parent: Path | None = None) -> Iterator[str]:
     ) as folder:
         handle = os.open(folder, os.O_RDONLY)
         try:
-            # On a file system without locks this raises, and so `_remove_abandoned` removes nothing there.
+            # On a file system without locks this raises. The lock of `_remove_abandoned` raises there, too,
+            # so that nothing is removed.
             with suppress(OSError):
                 fcntl.flock(handle, fcntl.LOCK_EX)
             yield folder

@@ -85,7 +85,7 @@ def _check_call(jobs: str, profile: str) -> None:
         raise BadInput(
             f"profile={profile!r}: must be a folder with a config.yaml, e.g. profiles/slurm"
         )
-    # Snakemake's plugins hand the path to a shell as it is.
+    # Snakemake's plugins hand the path of Python to a shell without quotes.
     if profile and " " in sys.executable:
         raise BadInput(
             f"profile={profile!r}: needs a path of Python without a space, not {sys.executable!r}"
@@ -95,7 +95,7 @@ def _check_call(jobs: str, profile: str) -> None:
 def _fit_jobs(runs: int) -> int:
     """Return how many of ``runs`` runs the cores and the free memory of this machine allow at a time.
 
-    A run has as many threads as ``OMP_NUM_THREADS`` says, and one if that is not set.
+    A run needs as many processors as ``OMP_NUM_THREADS`` says, and at least one if that is not set.
     """
     threads = available() if os.environ.get("OMP_NUM_THREADS") else 1
     in_memory = int(psutil.virtual_memory().available) // BYTES_OF_A_RUN
@@ -152,8 +152,8 @@ def _report(to_do: Sequence[Run], status: int, said: str, seconds: float, profil
         for run in to_do
         if run.reason.is_file()
     ]
-    # The end of Snakemake's output is printed only if nothing else says why. A run says it by its reason, and
-    # a command that ended with the status 1 has printed it.
+    # The end of Snakemake's output is printed only if nothing else says why. A failed run leaves its reason,
+    # and a command that ended with the status 1 has printed why.
     if not reasons and set(STATUS.findall(said)) != {"1"}:
         print(*filter(str.strip, said.splitlines()[-MAX_SHOWN_LINES:]), sep="\n")
     # A killed run does not leave a reason.
