@@ -128,7 +128,7 @@ def table(value: Any, name: str, maximum: float) -> NDArray[np.float64]:
     finite number.
     """
     numbers = _read_numbers(value)
-    # an array without axes stands for a value that is not an array of numbers
+    # a single number, and a value that is not an array of numbers, have become arrays without axes
     if numbers.ndim == 0:
         raise ValueError(_describe_wrong_entry(value, name))
     # unlike abs, max and min make no second array of the table's size; NaN makes the comparison false
@@ -204,11 +204,12 @@ def tensor(value: Any, name: str, *shape: int | str, finite: bool = True) -> Non
     """Raise unless ``value`` is a dense, floating-point tensor with finite entries.
 
     The last axes are ``shape``: a number is the length that an axis must have, a word names an axis of
-    any positive length. With ``finite=False`` the entries are not checked.
+    any positive length. With ``finite=False`` entries may be NaN or infinite. A tensor of the device "meta"
+    and a masked tensor are refused in any case.
     """
     # the name of the layout is compared as text, so that PyTorch need not be imported
     strided = str(getattr(value, "layout", None)) == "torch.strided"
-    # the entries of a meta tensor or a masked tensor cannot be checked
+    # a meta tensor does not have entries, and a masked tensor lacks some
     if not strided or value.is_meta or hasattr(value, "get_mask"):
         raise ValueError(f"{name}={shown(value)}: must be a dense tensor of PyTorch")
     if not value.is_floating_point():

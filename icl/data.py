@@ -737,9 +737,12 @@ def in_threads(work: Callable[[Any], None], blocks: Sequence[Any]) -> None:
 
 
 def _cut_tiles(queries: int, summed: Array) -> tuple[list[slice], list[slice]]:
-    """Return blocks of queries and blocks of tokens; a tile is a block of queries with a block of tokens."""
+    """Return blocks of queries and blocks of tokens; a tile is a block of queries with a block of tokens.
+
+    ``queries`` is the number of queries, and ``summed`` has a row for each token.
+    """
     tokens, columns = summed.shape
-    # The scores of a tile are multiplied with all columns of `summed`, a row for each token, on one thread.
+    # The scores of a tile are multiplied with all columns of `summed`, on one thread.
     size = min(_TILE, _MAX_MULTIPLICATIONS // columns)
     rows = max(_QUERIES, size // tokens)
     return _cut(queries, rows), _cut(tokens, max(1, size // rows))

@@ -12,8 +12,10 @@ inline = njit(inline="always")
 def take(rows, gap, q, step, dim, degree, every):
     """Set row i of ``rows``, (count, m), to ``1 - P_l`` at m angles, for ``l = degree + i every``.
 
-    `icl.tasks.gegenbauer.take` defines the other arguments and states the recurrence. The arrays q and step
-    belong to ``degree`` at first. They are overwritten, and then belong to the degree after the last row.
+    The arrays q, step and gap are (m,). At first q is ``1 - P_l`` for ``l = degree``, and ``step`` is q less
+    ``1 - P_l`` for ``l = degree - every``, or zero if ``degree`` is zero. Both are overwritten, and then
+    belong to the degree after the last row. ``gap`` is 1 - cos(theta), or 1 - cos(theta)^2 if ``every`` is 2.
+    The recurrence is that of `icl.tasks.gegenbauer.take`, ``ahead (next q - q) = behind step + (1 - q) gap``.
     """
     for i in range(len(rows)):
         ahead, behind = _up(degree, dim), 1 - _up(degree, dim)

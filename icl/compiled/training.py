@@ -32,7 +32,7 @@ def take_steps(x, y, M, mean, square, rates, factors, adam, first_unit, last_uni
             which Adam divides mean and square.
         adam: Whether the steps are those of Adam, and not of plain gradient descent.
         first_unit: Index of the first unit that takes steps.
-        last_unit: Index of the first unit after these that does not take steps.
+        last_unit: One more than the index of the last unit that takes steps.
     """
     dim, contexts = len(x[0]), x.shape[3]
     # `_compute_gradient` writes its result to `slope`, and works in the two others
@@ -94,7 +94,7 @@ def _compute_gradient(x, y, M, weights, sums, slope):
         # From here on `total` is the factor that all tokens share: 2 (p - y_q), divided by B and by the sum
         # of the weights.
         total[b] = (p[b] - y[n, b]) / (total[b] * weights.dtype.type(contexts / 2))
-    # from here on `weights` are the derivatives of the mean loss in the scores
+    # from here on `weights` are the derivatives of the mean loss with respect to the scores
     for i in range(n):
         for b in range(contexts):
             weights[i, b] *= (y[i, b] - p[b]) * total[b]

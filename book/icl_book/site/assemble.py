@@ -57,8 +57,8 @@ def gather(
         notebooks: The executed notebooks by name.
         toc: The table of contents, whose order the results have. If it lists other notebooks than
             ``notebooks``, this is returned as the problem, without results.
-        preset: The preset of the runs. The numbers that pages quote are compared with those of the cards only
-            for ``quick``, from which they come.
+        preset: The preset of the runs. Pages quote numbers of ``quick``. So the links to these numbers, and
+            the second computations that confirm them, are checked only for this preset.
         root: The folder of the repository.
 
     Raises:
@@ -239,8 +239,8 @@ def _raise_problems(problems: list[str]) -> None:
 def renumber_texts(runs: Sequence[Mapping[str, Any]], root: Path = ROOT) -> dict[Path, str]:
     """Return the texts of README.md, pages and chapters by path, with the numbers of these runs.
 
-    The table of verdicts in README.md is written anew, and in all texts the text of each judged link (see
-    `icl_book.site.audit`).
+    In README.md the sentences between ``verdicts:begin`` and ``verdicts:end`` are written anew. In all texts
+    the text of each judged link (see `icl_book.site.audit`) is written anew.
     """
     module = stage.load_pages(**stage.context(registry(), runs, root))
     text = (root / "README.md").read_text(encoding="utf-8")
@@ -264,7 +264,8 @@ def find_outdated(runs: Sequence[Mapping[str, Any]], root: Path = ROOT) -> dict[
 def write_readme(root: Path = ROOT) -> None:
     """Write the numbers of the preset quick into README.md, pages and chapters, and the picture of README.md.
 
-    The numbers stand in the texts that `renumber_texts` returns. Each file that changes is printed.
+    The numbers stand in the texts that `renumber_texts` returns. The path of each text that changes is
+    printed.
     """
     files = {run.name: run.path for run in plan("quick")}
     runs = [collect(path) for path in files.values()]

@@ -92,8 +92,8 @@ def audit_claims(registry: Mapping[str, Claim], runs: Iterable[Record]) -> list[
 class Rerun:
     """What further runs found of a statement: a line of ``results/replication.csv``.
 
-    One of these, the *registered run*, was a run of all chapters at other sizes, by a plan that was committed
-    before it. The others had other random numbers.
+    One of these runs, the *registered run*, was a run of all chapters at other sizes, by a plan that was
+    committed before it. The other runs had other random numbers.
     """
 
     statement: str
@@ -158,7 +158,7 @@ def as_json(found: Sequence[AuditedClaim]) -> str:
 
 # ---------------------------------------------------------------- numbers in prose
 
-#: Matches a link whose text a card decides: the text, a bracket, and what the link names.
+#: Matches a link whose text a card decides: the text, an angle bracket or nothing, and what the link names.
 JUDGED = re.compile(r"\[([^][]*)\]\((<)?judged:([^<>]*?)(?(2)>)\)")
 
 
@@ -268,8 +268,8 @@ def _format(value: float | str, form: str) -> str:
 def find_broken_links(text: str, cards: Cards) -> list[str]:
     """Return an error message for each judged link of a text that leads nowhere.
 
-    ``cards`` lacks the link's claim, the card lacks the link's case, or the link names neither a claim alone
-    nor a claim, a case and a format.
+    A link leads nowhere if ``cards`` lacks its claim, if the card lacks its case, or if it names neither a
+    claim alone nor a claim, a case and a format.
     """
     found = []
     for _, _, named in JUDGED.findall(text):

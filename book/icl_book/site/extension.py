@@ -74,8 +74,8 @@ def mend_docstring(
     Napoleon is the part of Sphinx that reads docstrings in Google style.
     """
     kinds = [line for line in lines if line.startswith(":type: ")]
-    # If the docstring of a constant has a colon, napoleon takes the words before the colon for a type. They
-    # are put back.
+    # If the docstring of an attribute, a property or a constant has a colon, napoleon takes the words before
+    # the colon for a type. They are put back.
     if what in ("attribute", "data", "property") and kinds:
         lines.remove(kinds[0])
         lines[0] = f"{kinds[0].removeprefix(':type: ')}: {lines[0]}"
@@ -85,7 +85,7 @@ def mend_docstring(
 
 
 def write_annotations(app: Sphinx, doctree: nodes.document, name: str) -> None:
-    """Write types outside of signatures, as those of attributes, as in the source."""
+    """Write types as in the source where they stand outside of signatures, for instance at attributes."""
     for annotation in list(doctree.findall(addnodes.desc_annotation)):
         text = annotation.astext()
         # If Sphinx marks a name with "~", only the last part of its path should be shown.
@@ -99,7 +99,8 @@ def cite(app: Sphinx, doctree: nodes.document, name: str) -> None:
     works = app.env.get_domain("cite")
     for link in list(doctree.findall(nodes.reference)):
         if (uri := link.get("refuri", "")).startswith("cite:"):
-            # The extension for bibliographies returns a link to the entry, and warns of an unknown key.
+            # The extension for bibliographies returns a citation, here in the form "p", with a link to the
+            # entry. It warns of an unknown key.
             found = works.resolve_xref(
                 app.env, name, app.builder, "p", uri.removeprefix("cite:"), link, link
             )
@@ -247,9 +248,9 @@ def write_in_parallel(app: Sphinx, env: object) -> list[str]:
 
 
 def write_returned(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Write the types that functions return as in the source.
+    """Write the returned types of overloaded functions as in the source.
 
-    `write_signature` does this for other functions, but Sphinx does not call it for overloaded ones.
+    For all other functions `write_signature` does this. Sphinx does not call it for overloaded functions.
     """
     for node in doctree.findall(addnodes.desc_returns):
         # The text of the node itself begins with the arrow, which the page writes, too.
@@ -263,7 +264,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", refuse_sources)
     app.connect("env-updated", write_in_parallel)
     app.connect("autodoc-process-signature", write_signature)
-    # Napoleon has priority 500, so this sees what it wrote.
+    # Sphinx calls functions in the order of their priorities. Napoleon has 500, so `mend_docstring` gets what
+    # napoleon wrote.
     app.connect("autodoc-process-docstring", mend_docstring, priority=600)
     app.connect("doctree-resolved", write_annotations)
     app.connect("doctree-resolved", cite)

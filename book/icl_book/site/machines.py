@@ -45,7 +45,7 @@ def write(html: Path, twins: Path, toc: dict[str, Any], title: str) -> None:
 
 
 def write_twin(content: Mapping[str, Any]) -> str:
-    """Return the twin of an executed notebook: its text, its code, and what the code printed.
+    """Return the twin of an executed notebook: its text, its code, what the code printed, and its cards.
 
     Code cells with the tag ``remove-cell`` are left out, and so is the code of cells with ``remove-input``.
     """

@@ -135,7 +135,7 @@ def write_cover(preset: str, config: dict[str, str], root: Path) -> str:
 def prepare_page(page: str, book: Path) -> str:
     """Return the HTML of a built page with the styles and the formulas of print."""
     path = book / f"{page}.html"
-    # The page is printed from another folder, so that its links begin at the page of the book.
+    # The page is printed from another folder. With this base its links still begin at the page of the book.
     head = f'<head><base href="{path.as_uri()}">'
     text = path.read_text(encoding="utf-8").replace("<head>", head, 1)
     text = MATHJAX.sub(f'src="{FORMULAS.as_uri()}"', text)
@@ -202,7 +202,8 @@ def number_pages(joined: PdfWriter, line: str) -> None:
         old = page.get_contents()
         # The stream is compared with None, because a stream without entries is falsy.
         data = b"" if old is None else old.get_data()
-        # A unit of the page is a quarter of a point, so that further decimals are invisible.
+        # Chromium draws in units of about a quarter of a point. In these a second decimal is invisible, and
+        # without it the file is smaller.
         drawn = CURVE.sub(round_curve, data)
         # The operators q and Q around the page's own drawing restore the settings for the footer. The footer
         # is gray, and stands 24 points above the lower edge.

@@ -53,8 +53,8 @@ def read_committed(root: Path) -> list[Line]:
 def find_unconfirmed(text: str, cards: Cards, computed: Iterable[Line]) -> list[str]:
     """Return a problem, as a text, for each number in a page's judged links that is not confirmed.
 
-    A number is confirmed if a script computes its case and all scripts that do agree with it within their
-    errors.
+    A number is confirmed if a script computes its case, and if each line of a script for this case agrees
+    with the number within the line's error.
 
     Args:
         text: The source of the page. Each of its judged links leads to a card of ``cards``, and to a case of

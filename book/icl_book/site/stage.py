@@ -205,6 +205,7 @@ def update_text(source: Path, executed: Mapping[str, Any], own: audit.Cards) -> 
             written += injected
     # Writing and reading JSON turns the cells of jupytext into plain dictionaries.
     content = {**executed, "cells": json.loads(json.dumps(written))}
+    # Jupytext gives each cell a random id. These ids make equal notebooks equal files.
     for i, cell in enumerate(content["cells"]):
         cell["id"] = f"cell-{i:02d}"
     return content
@@ -244,7 +245,7 @@ def load_pages(**context: Any) -> Any:
 
 
 def _list_badges() -> list[tuple[str, list[str]]]:
-    """Return the pairs of a verdict and a list of grades that pages count apart.
+    """Return pairs of a verdict and a list of grades. Pages count the claims of each pair apart.
 
     An empty list stands for all grades. The verdict *established* has several pairs, because pages have
     several words for it, each for some grades (`KNOWN`).
@@ -276,6 +277,7 @@ def write_sentences(module: Any) -> dict[str, str]:
 
     Macros of the template (`load_pages`) write the sentences, because they have counts of verdicts.
     """
+    # Keys are words in braces, and values are the names of macros.
     macros = {"verdicts": "tested", "tested": "short"}
     # These words have the names of their macros.
     macros |= {name: name for name in "disagreeing refuted rerun withdrawn opening".split()}
@@ -379,7 +381,7 @@ def read_measurements(root: Path, notebooks: Sequence[str]) -> dict[str, str]:
 
 
 def list_exports(root: Path) -> dict[str, dict[str, Any]]:
-    """Return for each package of `icl`, by its name, what the pages of the API show.
+    """Return for each package directly in `icl`, by its name, what the pages of the API show.
 
     - ``names``: the names that the package exports, those of `WANTED` first.
     - ``kinds``: a pair for each of these names that is not a constant: ``class`` or ``function``, and the

@@ -109,7 +109,7 @@ def check_page(name: str, text: str) -> list[str]:
         src = str(image.get("src", ""))[:60]
         if not alt or FILE_NAME.search(alt) or alt == image.get("src"):
             problems.append(f"{name}: image {src} has no alt text (alt={alt!r})")
-        # A linked card and the frame of the front page show pictures without a caption.
+        # Pictures in linked tiles (`sd-card`) and in the frame of the front page do not have a caption.
         if image.css.match("img:not(figure *, .sd-card *, .icl-frame)"):
             problems.append(
                 f"{name}: image {src} stands outside a figure, without caption and number"
@@ -160,8 +160,8 @@ def check_links(folder: Path) -> list[str]:
 def check_book(folder: Path, toc: dict[str, Any], runs: Sequence[Mapping[str, Any]]) -> list[str]:
     """Find problems of a built book.
 
-    These are the problems of each page in its contents, cards of a run that the page of its notebook does not
-    show, and the problems of all links.
+    These are the problems of all links, and of each page in ``toc``, the table of contents. A card of
+    ``runs`` that the page of its notebook does not show is a problem, too.
     """
     texts = {name: (folder / f"{name}.html").read_text(encoding="utf-8") for name in toc_pages(toc)}
     problems = []
