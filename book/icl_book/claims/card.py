@@ -107,7 +107,7 @@ def explain_refusal(reading: str) -> str:
 
 
 def statement_record(claim: Claim) -> Record:
-    """Return the part of a record that comes from the claim; a claim that is not tested has no other part."""
+    """Return the part of a record that comes from the claim; a claim without a rule has no other part."""
     said: Record = _CLAIM.dump_python(claim, mode="json", exclude=_LEFT_OUT)
     late = [reading.name for reading in claim.alternatives if reading.late]
     could = {a.name: a.could for a in claim.alternatives if a.could}
@@ -218,7 +218,8 @@ def _format_ends(ends: Sequence[float | str], digits: int) -> list[str]:
 def _measure_distance(case: Mapping[str, Any], permits: str, outcome: str) -> float:
     """Return how far the interval of a case lies outside the permitted range, or inside it if it agrees.
 
-    ``permits`` is the key of the permitted range, and ``outcome`` is the outcome of the case.
+    An undecided case is partly outside, and the distance is how far it reaches out. ``permits`` is the key of
+    the permitted range, and ``outcome`` is the outcome of the case.
     """
     low, high = map(float, case["interval"])
     least, most = map(float, case[permits])

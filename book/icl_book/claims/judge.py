@@ -60,8 +60,8 @@ def judge(
         evidence: A tidy table, with a row for each case or sample and with labels as columns; cases that
             `icl_book.claims.evidence` made of a table; or a list of tables and cases.
         control: The evidence of the negative control, if the claim has one. Each of its cases must contradict
-            the rule. If ``evidence`` contradicts the rule and the claim has no corrected rule, each must
-            agree instead.
+            the rule, or the corrected rule if the claim has one. If ``evidence`` contradicts the rule and the
+            claim has no corrected rule, each must agree instead.
         readings: For the key of each alternative reading that has cases of its own, its evidence.
         could: For the key of each alternative reading with the attribute ``could``, the evidence of the
             situation in which it holds.
@@ -72,8 +72,8 @@ def judge(
         The card, which a notebook shows if it is the last value of a cell.
 
     Raises:
-        ValueError: If evidence that the claim needs is missing, or other evidence is given; if the claim is
-            not tested; if a reading permits everything or nothing; if a case lacks an error (`_judge_case`).
+        ValueError: If evidence that the claim needs is missing, or other evidence is given; if the claim has
+            no rule; if a reading permits everything or nothing; if a case lacks an error (`_judge_case`).
         BadInput: If the id is unknown. The message names similar ids.
     """
     if isinstance(claim, str):
@@ -256,6 +256,8 @@ def _find_ending(claim: Claim) -> str:
 
 def _measure_room(claim: Claim, cases: Sequence[JsonObject]) -> JsonObject:
     """Return how far the numbers are from a contradiction.
+
+    Outcomes and permitted ranges are those of the corrected rule, if the claim has one.
 
     Returns:
         ``detects``, the least and the greatest detection limit (`_find_detection_limit`) of the cases whose

@@ -96,7 +96,10 @@ _MAX_NAME = 24
 
 
 class _Powers(LogFormatterSciNotation):
-    """Labels of a logarithmic axis: plain numbers if it spans less than a factor 100, else powers of ten."""
+    """Labels of a logarithmic axis: powers of ten, or plain numbers if it spans less than a factor 100.
+
+    Below 0.001, and from 10,000 on, all labels are powers of ten.
+    """
 
     def __call__(self, x: float, pos: int | None = None) -> str:
         label = super().__call__(x, pos)

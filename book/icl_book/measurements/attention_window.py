@@ -305,7 +305,7 @@ def window_slopes(
 
 
 def place_on_circle(angles: ArrayLike) -> Tensor:
-    """Return points of the unit circle, (angles, 2)."""
+    """Return the points of the unit circle at angles in radians, (angles, 2)."""
     return torch.from_numpy(np.stack([np.cos(angles), np.sin(angles)], axis=-1))
 
 
