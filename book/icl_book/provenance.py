@@ -152,7 +152,8 @@ def fingerprint(root: Path, patterns: Iterable[str]) -> str:
     return total.hexdigest()
 
 
-#: Matches the parts of a dumped syntax tree that differ between versions of Python, and its white space.
+#: Matches the parts of a dumped syntax tree that differ between versions of Python, and all white space and
+#: commas, also those inside texts.
 _VARIES = re.compile(r"\w+=\[\]|ctx=Load\(\)|Constant\(value=''\)|[\s,]")
 
 
