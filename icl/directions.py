@@ -112,8 +112,8 @@ def best_matrix(
     The first search sees two thirds of the tokens. If its matrix predicts the labels of the other third
     better than the start does, the search is repeated with all tokens, and its matrix is the result.
     Otherwise the result is the start for all tokens. Better means by two standard errors, or for few tokens
-    by as many as Student's distribution asks. If labels do not depend on directions, about one data set in
-    forty seems better by chance, and one in ten of those with a dozen tokens.
+    by as many as Student's distribution asks. If labels do not depend on directions, the matrix of the search
+    seems better by chance in about one data set in forty, and in one in ten of those with a dozen tokens.
 
     A gradient costs n^2 d operations, or 5,000 n d if n is above 5,000, since at most 5,000 labels are left
     out.
@@ -181,7 +181,9 @@ def find_matrix(X: Array, labels: Array, group: NDArray[np.intp], kind: str) -> 
 def _measure_gain(before: Array, after: Array, group: NDArray[np.intp]) -> tuple[float, float, int]:
     """Return the gain, its standard error, and the number of groups.
 
-    The gain is the share by which the mean of the losses ``after`` is below the mean of those ``before``.
+    ``before`` and ``after``, (m,), are the squared errors of held-out labels, with the start and with the
+    matrix of the search. The gain is the share by which the mean of ``after`` is below the mean of
+    ``before``. ``group``, (m,), is the number of each label's group.
     """
     total = float(before.sum())
     group_index = np.unique(group, return_inverse=True)[1]
@@ -245,7 +247,8 @@ def _search(X: Array, y: Array, group: NDArray[np.intp], kind: str, begin: _Star
     # largest entry of tokens times A is at least 1e-3. If all tokens are zero, 1 stands for this entry.
     largest = float(np.abs(X / begin.units).max()) or 1.0
     size = max(begin.size, 1e-3 / largest)
-    # Below, columns are divided by their spread. For such columns the start is diag(start_root).
+    # Below, columns are divided by their spread, so that their numbers are near one. For such columns the
+    # start is diag(start_root).
     start_root = size * spread / begin.units
     X = X / spread
 

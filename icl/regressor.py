@@ -126,8 +126,8 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
         w_: The window parameter that predicts.
         place_: How rows were placed: ``"lift"``, ``"center"`` or ``"as is"``.
         bandwidth_: The standard deviation of the Gaussian kernel, ``R / sqrt(w)``, for lifted rows on a
-            sphere of radius R; None for other rows. Its unit is that of X, or of X times the root of the
-            matrix where a matrix was found.
+            sphere of radius R; None for other rows. Its unit is that of X, or of X times the root of
+            ``best_matrix_`` if there is a matrix of another kind than ``"none"``.
         best_window_: The `icl.BestWindow`; None where ``w`` was given.
         best_matrix_: The `icl.BestMatrix`; None for ``metric="window"``.
     """
@@ -274,7 +274,8 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
     def _list_placements(self, dim: int, matrix: BestMatrix | None) -> list[str]:
         """Return the placements whose leave-one-out errors `_fit` compares.
 
-        ``"center"`` needs two columns. It also drops the lengths of rows, for which a matrix was found.
+        ``"center"`` needs two columns. It drops the lengths of rows, and a matrix that the search found
+        counts these lengths.
         """
         if self.place != "auto":
             return [self.place]
@@ -282,7 +283,7 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
         return ["lift"] if dim == 1 or found else ["lift", "center"]
 
     def _place_queries(self, queries: Array) -> Array:
-        """Return checked queries, times the root of a matrix that was found, on the sphere of the tokens."""
+        """Return checked queries, after `_apply_root`, on the sphere of the tokens."""
         return place_rows(self._place, _apply_root(queries, self.best_matrix_))
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -347,5 +348,5 @@ class SoftmaxAttentionClassifier(_Scored, ClassifierMixin, _Attention):  # type:
 
 
 def _apply_root(rows: Array, matrix: BestMatrix | None) -> Array:
-    """Return rows times the root of the matrix, or the rows if a matrix was not found."""
+    """Return rows times the root of the matrix, or the rows as they are for None and for the kind "none"."""
     return rows @ matrix.root if matrix is not None and matrix.kind != "none" else rows

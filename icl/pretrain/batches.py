@@ -38,8 +38,8 @@ from icl.tasks.base import (
     unit_lipschitz,
 )
 
-#: Largest number of steps of a block of native random numbers, and of coordinates of all its tokens. Blocks
-#: are large on a GPU, where a call costs more than the numbers that it draws.
+#: Largest number of steps of a block of native random numbers, and of coordinates of the tokens that one row
+#: has in it. Blocks are large on a GPU, where a call costs more than the numbers that it draws.
 _BLOCKS = {"cpu": (16, 2**19), "cuda": (512, 2**25)}
 
 
@@ -111,8 +111,8 @@ def make_token_sets(
 
     If ``compiled``, neighboring rows whose law of covariates is the same, and whose classes are the same up
     to a factor, become one `TokenSets` that PyTorch compiles. Rows whose law or class is user-defined, or
-    whose class PyTorch cannot trace, are not compiled. ``drawing`` are the arguments of `TokenSets` after
-    ``batch_size``, and ``options`` those of ``torch.compile``.
+    whose class PyTorch cannot trace, are not compiled. Callers compile native numbers only. ``drawing`` are
+    the arguments of `TokenSets` after ``batch_size``, and ``options`` those of ``torch.compile``.
     """
     found = []
     # `_Streams` draws numbers for several rows. It finds the axis of contexts by its length, a multiple of
@@ -348,7 +348,9 @@ def _fill_by_loops(
     # x is (T B, n + 1, d), and with its axes reversed (d, n + 1, T B)
     x = normal[0]
     if _is_own(law):
-        # the loop overwrites x with the covariates, too, which the functions take
+        # The loop puts the first `inside` numbers of a token on one sphere, and the others on a second. Then
+        # `matrix` maps the token, unless it is empty. The loop overwrites x with these covariates, too, which
+        # the functions take.
         inside, matrix = law._spheres
         matrix = matrix.astype(np.float32)
         batches.place(reversed_axes(x).numpy(), tokens[:, 0].numpy(), inside, matrix)

@@ -130,8 +130,8 @@ def _mean_errors(
     total = np.zeros(len(units))
     for step, begin in enumerate(range(0, contexts, piece)):
         rng = stream(test.seed, "evaluation", step)
-        # The last piece is drawn whole, and then cut. So a larger number of contexts begins with the same
-        # contexts: noise is drawn after all tokens of a piece, and would change with their number.
+        # The last of several pieces is drawn whole, and then cut, so that one more context does not change
+        # the others: noise is drawn after all tokens of a piece, and would change with their number.
         count = min(piece, contexts - begin)
         x = test.covariate_law.from_normal(torch.from_numpy(rng.standard_normal((piece, *shape))))
         noise = torch.from_numpy(rng.standard_normal((piece, shape[0])))

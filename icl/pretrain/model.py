@@ -92,6 +92,8 @@ def _image(theta: Tensor, query: Tensor) -> Tensor:
 def _inner(u: Tensor, x: Tensor) -> Tensor:
     """Return ``sum_a u_a x_a`` over coordinates, (S, K, n, B), of u (S, K, d, B) and x (S, 1, d, n, B).
 
+    In full units x has the axis K, too, and a token has one more coordinate, its label.
+
     Coordinates are added one after the other, because the array of all products would not fit into the cache.
     Compiled code does not store this array. For many coordinates the compiler gets a single sum, of which it
     makes a loop, since the loop below would become as many additions in its code.

@@ -51,7 +51,7 @@ def is_compiled(unit: UnitConfig, device: torch.device) -> bool:
 
 @functools.cache
 def _has_compiler(compiler: str) -> bool:
-    """Return whether "triton" or "numba" can compile here; warn if it is not installed."""
+    """Return whether the compiler, "triton" or "numba", can compile here; warn if it is not installed."""
     try:
         if compiler == "triton":
             import triton  # noqa: F401
@@ -379,7 +379,7 @@ class Sweep:
             at += 0 if shares else need
 
     def train(self, advance: Callable[[int], object] = lambda count: None) -> None:
-        """Train all stacks, which stop after the recorded steps and about a hundred other steps.
+        """Train all stacks. They stop after each recorded step, and about a hundred times besides.
 
         At each stop ``advance`` is called with the number of steps since the last stop. An error or an
         interrupt stops all stacks.

@@ -54,8 +54,8 @@ def pretrain(
     """Train every unit.
 
     A unit without ``width`` is *reduced*. Compiled code trains reduced softmax units on a CPU (numba), and
-    all reduced units on a GPU (``torch.compile``). PyTorch trains all other units without compiling. Both
-    results differ by rounding only. `Pretrained.engines` says which of the two trained a unit.
+    all reduced units on a GPU (``torch.compile``). PyTorch trains all other units without compiling. The
+    results of the two ways differ by rounding only. `Pretrained.engines` says which of them trained a unit.
 
     Args:
         units: Units to train, all of one dimension; everything else may differ. Without

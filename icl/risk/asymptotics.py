@@ -75,7 +75,7 @@ def resultant_length(dim: int, w: ArrayLike) -> Array:
         # SciPy's Bessel functions fail for w beyond 1e9. There this expansion is exact to rounding.
         expansion = 1 - (dim - 1) / (2 * w) * (1 - (dim - 3) / (4 * w))
         ratio = np.asarray(np.where(w > 1e9, expansion, numerator / denominator))
-    # Both Bessel functions underflow where w is zero or far below dim.
+    # Bessel functions are zero at w = 0, except I_0, and underflow where w is far below dim.
     underflow = (w <= 1e9) & ~((numerator > 1e-290) & (denominator > 1e-290))
     ratio[underflow] = _small_ratio(dim, w[underflow])
     return ratio[()]
@@ -94,7 +94,8 @@ def _small_ratio(dim: int, w: Array) -> Array:
 def effective_fraction(dim: int, w: float) -> float:
     """Return ``R_d(w) = E e^{2wt} / (E e^{wt})^2``; ``n / R_d`` tokens effectively share the weight.
 
-    R_d is 1 at w = 0, and grows like ``w^((d-1)/2)``. The function raises ValueError if R_d is larger than
+    The fraction of tokens that effectively share the weight is ``1 / R_d``. R_d itself, which is returned, is
+    1 at w = 0, and grows like ``w^((d-1)/2)``. The function raises ValueError if R_d is larger than
     exp(700), about 1e304.
     """
     dim, w = integer(dim, "dim", 2, MAX_DIM), real(w, "w", *WINDOW_RANGE)
@@ -106,7 +107,7 @@ def effective_fraction(dim: int, w: float) -> float:
 
 def _log_fraction(dim: int, w: float) -> float:
     """Return the logarithm of `effective_fraction`."""
-    # for small w the logarithm is about w^2 / d, which underflows here
+    # the logarithm, about w^2 / d for small w, is negligible here, and w^2 may underflow
     if w < 1e-100:
         return 0.0
     nu = dim / 2 - 1

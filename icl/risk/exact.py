@@ -240,8 +240,9 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
         raise ValueError(
             f"{name}={first_lost:g}: the best w for {task!r} is below rounding, must be smaller"
         )
-    # For each length, this is the w at which one token is expected inside the kernel. Beyond it the scan
-    # stops at the first w where the risk rises. Without noise nothing else would stop the scan.
+    # For each length, this is the w at which one token is expected inside the kernel, where
+    # w (1 - x_i . x_q) <= 1. Beyond this w the scan stops at the first w where the risk rises. Without noise
+    # nothing else would stop the scan.
     last = np.array([1 / invert_cap_mass(task.dim, 1 / m) for m in lengths])
     # a single token has weight one for every w, so that its risk need not be searched
     several = np.flatnonzero(lengths > 1)

@@ -256,8 +256,9 @@ def _polish(
     def compute_step(**rule: int) -> tuple[Array, Array]:
         """Return the Newton step, slope over curvature, and the risk."""
         bias, c, bias_w, c_w, shrunk, _ = query_means(dim, w, n, **rule)
-        # `kept` is E r^2 (1 - C) / d, and the slope has the term 2 (w - 1) kept. This term is written with
-        # the gap, because 1 - w would have the rounding of w.
+        # `shrunk` is E r^2 C / d, and `kept` is E r^2 (1 - C) / d. The slope has the term 2 (w - 1) kept.
+        # `bias_w` has this term with the rounding of w. So the term is taken out here, and put back with the
+        # gap.
         kept = 1 - shrunk
         rest = bias_w + variance * c_w - 2 * (w - 1) * kept
         return (rest - 2 * gap * kept) / curvature, bias + variance * c

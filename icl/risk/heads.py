@@ -360,13 +360,15 @@ class Moments:
         theta, p = _make_angles(task, (w_h, w_k), (log_s_end, log_u_end), self.order)
         resolved = max(_find_max_degree(w_h, log_s_end), _find_max_degree(w_k, log_u_end))
         a, rest = spectrum(task, int(min(bandlimit(task), resolved)))
+        # these are indices of `a`, which begins at degree 1, so that each is a degree minus one
         degrees = np.flatnonzero(a)
         work = float(s.size * u.size * theta.size * (2 * degrees.size + 8))
         unit = "multiplications: too narrow for n tokens"
         affordable(work, _MAX_WORK, "windows", (w_h, w_k), unit)
 
-        # Each integral needs the mean, over angles, of exp(-s E_h - u E_k) times a factor. The factors are
-        # the rows below: first E_h E_k and 2 gamma E_h E_k, then the same factors with E_h and with E_k.
+        # Each integral needs the mean, over angles, of exp(-s E_h - u E_k) times a factor. The factors, times
+        # the probability p, are `rows`: first E_h E_k and 2 gamma E_h E_k. Then 1, gamma and all 1 - P_l
+        # follow twice, first times E_h and then times E_k.
         gamma = variogram_of(task, theta)
         # `missed` is 1 - P_l for each degree whose coefficient is not zero
         missed = Polynomials(task.dim, theta).take(a.size + 1)[1 + degrees]

@@ -94,7 +94,8 @@ def _compute_bounds(task: Zonal, n: float, variance: float) -> tuple[float, floa
         if reduced * rest <= 1e-12 * float(a.sum()) or last >= _MAX_DEGREE:
             break
         last *= 4
-    # `spectrum` begins at degree 1, and a_0 is k(1) minus the sum of all other coefficients
+    # `whole` is k(1), with the constant part of the functions that the covariance leaves out. `spectrum`
+    # begins at degree 1, and a_0 is `whole` minus the sum of all other coefficients.
     whole = float(task.covariance(np.array(1.0))) + task.left_out_level
     constant = max(0.0, whole - float(a.sum()) - rest)
     a = np.append(constant, a)

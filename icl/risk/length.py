@@ -58,8 +58,8 @@ def length_price(
 
     Returns:
         The prices. The relative error of each of the two risks is below 1e-7. The window for ``n0`` has a
-        relative error, too, at most 1e-4 and mostly below 1e-6. It changes the price by this error times the
-        slope of log risk in log w.
+        relative error, too, at most 1e-4 and mostly below 1e-6. It changes the logarithm of the price by this
+        error times the slope of log risk in log w.
 
     Raises:
         ValueError: If an argument is out of range, or for what `optimal_window` and `population_risk` refuse.

@@ -30,7 +30,7 @@ from icl.tasks import Zonal, check_task
 from icl.tasks.base import CONTEXT_RANGE, MAX_MAGNITUDE, NOISE_RANGE, Array
 from icl.tasks.own import require_arrays
 
-# the number of nodes is doubled until this changes less than this share of the risk
+# the number of nodes is doubled until risk and gradient change by less than this share of the risk
 _MAX_CHANGE = 1e-12
 
 
