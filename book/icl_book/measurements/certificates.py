@@ -59,7 +59,7 @@ def compare_rotation(task: Zonal, *, n: int) -> dict[str, float]:
     risk = matrix_risk(task, float(found.x) * rotation, n=n, noise_std=0.0)
     ratio = float(risk.total / best.risk)
     # `best.error` is the relative error of the best w. It is more than that of `best.risk`, since the risk is
-    # flat at the best w.
+    # flat at the best w. The errors of the two risks are relative, and that of the ratio is absolute.
     return {"value": ratio - 1, "error": ratio * float(risk.error + best.error)}
 
 
@@ -155,9 +155,9 @@ def wave_biases(*, dim: int, n: float, lipschitz: float, noise_std: float) -> pd
     The amplitude of a wave is L / b, so that its slope is L for each b.
 
     Returns:
-        Columns ``wavenumber``; ``bias``, that of the waves; and the same in all rows: ``affine``, the bias of
-        linear functions of slope L; ``bound``, the `largest_bias` of an L-Lipschitz function; ``w``, the
-        window.
+        Columns ``wavenumber``; ``bias``, that of the waves; ``affine``, the bias of linear functions of slope
+        L; ``bound``, the `largest_bias` of an L-Lipschitz function; ``w``, the window. Each of the last
+        three columns has the same number in all rows.
     """
     task: Zonal = ReLU(dim, lipschitz=lipschitz)
     w = float(optimal_window(task, n=n, noise_std=noise_std).w)

@@ -72,7 +72,7 @@ def _integrate_directly(
 ) -> float:
     """Return E sum_ij omega_i omega_j (gamma_iq + gamma_jq - gamma_ij) + sigma^2 E sum_i omega_i^2.
 
-    The first axis of all arrays is the angle of token i to the query, and the second axis that of token j.
+    The first axis of each matrix is the angle of token i to the query, and the second axis that of token j.
 
     Args:
         task: The class.
@@ -158,6 +158,7 @@ def loss_against_parts(
         f = functions(tokens).numpy()
         M = w * torch.eye(dim, dtype=tokens.dtype)
         omega = softmax_weights(tokens[:, :-1], tokens[:, -1], M).numpy()
+        # This is the error of the prediction from labels without noise. The bias is its square.
         bias = (omega * f[:, :-1]).sum(-1) - f[:, -1]
         loss = ((bias[:, None] + omega @ noise.T) ** 2).mean(-1)
         parts = bias**2 + noise_std**2 * (omega**2).sum(-1)
@@ -170,6 +171,9 @@ def shares_at_best(
     *, tasks: list[str], dims: list[int], n_values: list[float], noise_std: float
 ) -> pd.DataFrame:
     """Compute the errors blur and scatter at the best window, beside what theory predicts of them.
+
+    The bias is the sum of both. Blur is the error of the mean prediction over all contexts. Scatter is the
+    variance of predictions without label noise around this mean (`icl.risk.split_risk`).
 
     Returns:
         Columns ``task``, ``dim``, ``n`` and
@@ -200,7 +204,8 @@ def shares_at_best(
             rule = _average_square_difference(task, 2 * w, angles) / noise_std**2
             other_rule = _average_square_difference(task, w, angles) / noise_std**2
             # Scatter is the bias minus the blur, so its relative error is that of the bias times bias /
-            # scatter. The relative error of w changes the quotients by about as much.
+            # scatter. The added 1 is for the divisor, the noise term or the risk. A relative error of w
+            # changes both quotients by about the same relative amount.
             error = risk.error[i] * (risk.bias[i] / risk.scatter[i] + 1) + best.error[i]
             rows.append(
                 {

@@ -47,8 +47,8 @@ def distance_exponents(*, dims: Sequence[int], w_values: Sequence[float]) -> pd.
     Returns:
         Columns ``dim``, ``w``; ``raw``, the exponent of D; ``value``, the exponent of D over the power of
         log n in the chapter's theorem, which is ``(log n)^(d/2)`` if ``w^2 > 1/2``, and one if not;
-        ``error``, the absolute error of both; ``one_length``, the exponent of D at queries of length sqrt(d)
-        only.
+        ``error``, the absolute error of ``raw`` and of ``value``; ``one_length``, the exponent of D at
+        queries of length sqrt(d) only.
     """
     lengths = np.array([1e28, 1e30])
     log_n = np.log(lengths)
@@ -58,7 +58,7 @@ def distance_exponents(*, dims: Sequence[int], w_values: Sequence[float]) -> pd.
         found = gaussian_distance(dim, w, lengths)
         fallen = np.log(found.distance[0] / found.distance[1])
         power = dim / 2 if w**2 > 0.5 else 0.0
-        # This is the standard deviation of the scores w x_i.x_q at a query of this length.
+        # This is the standard deviation of the scores w x_i.x_q at a query of length sqrt(d).
         tau = w * dim**0.5
         at_one_length = []
         for n in lengths:
@@ -175,6 +175,8 @@ def ball_limits(*, dims: Sequence[int]) -> pd.DataFrame:
 
 def sphere_limits(*, dims: Sequence[int]) -> pd.DataFrame:
     """Return the limit of the risk on the unit sphere at w = `MAX_W`, over the variance of f.
+
+    On the sphere the limit falls to zero as w grows, so w is the largest one that is searched in the ball.
 
     Columns ``what``, which is "sphere"; ``dim``; ``value``, the limit; ``error``, its absolute error by
     rounding.

@@ -10,8 +10,8 @@ the labels. Symbols:
 - alpha_h is the width of a head, which has the window ``w / alpha_h``;
 - ``phi(x) = sum_h v_h exp(-alpha_h x^2 / 2)``. In long contexts heads multiply harmonics of degree
   ``x sqrt(w)`` by this factor;
-- ``1 / (1 + x^(m + order))``, the factor by which kriging multiplies them in long contexts, if ``sqrt(w)`` is
-  the scale of kriging.
+- ``1 / (1 + x^(m + order))`` is the factor by which kriging multiplies these harmonics in long contexts, if
+  kriging halves the harmonics of degree ``sqrt(w)``.
 """
 
 import math
@@ -273,9 +273,9 @@ def search_w(task: Zonal, values: Array, n: float, noise_std: float) -> tuple[fl
         method="bounded",
         options={"xatol": SEARCH},
     )
-    # The best log w is at most SEARCH away. If the log risk is convex, it falls on the way there by less than
-    # it rises in the other direction. This rise bounds the error of the search, and 1e-8 is more than the
-    # numerical errors of the risks.
+    # The best log w is at most SEARCH away. If the log risk is convex, it falls on the way to the best log w
+    # by at most as much as it rises over SEARCH in the opposite direction. This rise bounds the error of the
+    # search, and 1e-8 is more than the numerical errors of the risks.
     rise = max(log_risk(found.x - SEARCH), log_risk(found.x + SEARCH)) - found.fun
     return math.exp(found.x), math.exp(found.fun), rise + 1e-8
 
@@ -405,7 +405,7 @@ def compare_with_kriging(
     degrees: int,
     parity: int | None = None,
 ) -> pd.DataFrame:
-    """Compare the risk of heads over that of kriging in a long context with the limit of long contexts.
+    """Compare a ratio in a long context with its limit: the risk of heads over the risk of kriging.
 
     The class is that of `make_rough_class`. The heads have the best widths and values of the limit, by
     `least_limits` and `compute_limit`. Nothing is fitted in the long context. Any two widths differ by a
@@ -464,8 +464,8 @@ def locate_between_bounds(
     is sampled with ``more * n`` tokens.
 
     Returns:
-        Columns ``task``, ``dim``, ``n``; ``value``, the place of the mean risk over ``draws``; ``low`` and
-        ``high``, the places of the ends of its interval.
+        Columns ``task``, ``dim``, ``n``; ``value``, the place of the mean risk over ``draws`` contexts;
+        ``low`` and ``high``, the places of the ends of its interval.
     """
     rows = []
     for task, n in product(tasks, n_values):

@@ -239,9 +239,9 @@ def normalized_risk(dim: int, n: ArrayLike, noise_std: float) -> tuple[Array, fl
 def split_by_parts(dim: int, n: int) -> Callable[[ArrayLike], Array]:
     """Return a function of log w that gives the parts of the risk of a single function.
 
-    Let the function be ``a t + b |t| + c`` with t = u.x, and average its risk over all directions u. The mean
-    is ``a^2 line + b^2 kink + sigma^2 noise``. Here ``line``, ``kink`` and ``noise`` are the parts. A
-    constant c does not change the risk.
+    The single function is ``a t + b |t| + c`` with t = u.x. The mean of its risk over all directions u is
+    ``a^2 line + b^2 kink + sigma^2 noise``. Here ``line``, ``kink`` and ``noise`` are the parts. A constant c
+    does not change the risk.
 
     Returns:
         A function of log w, (...), with the values ``line``, ``kink`` and ``noise``, (3, ...).
@@ -287,8 +287,8 @@ def price_chosen_windows(
     Returns:
         Columns ``task``, ``dim``, ``n``, ``noise_std``, ``seed``; ``w``, the chosen window, moved into the
         range from 1e-3 to 1e3; ``of_class`` and ``of_function``, its prices for the class and for the
-        function; ``best_rule``, the price for the function of the best window of the class; ``log_rule``,
-        the price for the function of the window of the rule "log n".
+        function. Two other windows are priced for the function: ``best_rule`` is the price of the best window
+        of the class, and ``log_rule`` that of the window of the rule "log n".
     """
     rng = stream(0, "evaluation")
     compute_parts = split_by_parts(dim, n)

@@ -181,6 +181,7 @@ def compare_with_neighbors(task: Zonal, n: float, noise_std: float) -> dict[str,
         k = np.unique(np.linspace(low, high, 200).round())
     nearest = neighbors_risk(task, best_k, n, noise_std)
     value = float(unit.total / nearest.total)
+    # The errors of the two risks are relative, and that of the ratio is absolute.
     error = value * float(nearest.error + unit.error)
     return {"value": value, "error": error, "k": best_k}
 
@@ -341,7 +342,7 @@ def risk_curves(
 
     Returns:
         Columns ``activation``, ``lipschitz``, ``w``, ``risk``; ``low`` and ``high``, the ends of the interval
-        of ``risk``, which equal an exact risk.
+        of ``risk``. If a risk is exact, both ends are equal to it.
     """
     rows = []
     for lipschitz in lipschitz_values:

@@ -304,14 +304,15 @@ def count_passes(
 ) -> pd.DataFrame:
     """Count the passes over the data that three methods need to solve a problem, from X = 0.
 
-    A problem is solved when the loss is `GOAL` times that at the start. There is a problem for each of the
-    ``conditions``, which is the condition number of both data matrices. The target B is the same in all
+    A problem is solved when the loss is at most `GOAL` times that at the start. There is a problem for each
+    of the ``conditions``. Each is the condition number of A1 and of A2. The target B is the same in all
     problems, and can be fitted exactly.
 
     Returns:
         Columns ``condition``; ``descent``, the steps of gradient descent, whose step size is one over our
-        bound on the curvature; ``preconditioned``, the steps of preconditioned gradient descent; ``newton``,
-        the gradients and Hessian products of a Newton method (`count_newton_passes`).
+        bound on the curvature; ``preconditioned``, the steps of gradient descent with the preconditioners
+        ``inv(A1' A1)`` and ``inv(A2' A2)``; ``newton``, the gradients and Hessian products of a Newton method
+        (`count_newton_passes`).
     """
     rng = stream(seed, "monte carlo")
     # This X fits B if the condition number is one.
@@ -348,10 +349,11 @@ def count_passes(
 
 
 def count_steps(A1: Tensor, A2: Tensor, B: Tensor, left: Tensor, right: Tensor) -> int:
-    """Count the steps from X to X - left @ gradient @ right until the problem is solved, from X = 0.
+    """Count the steps from X to X - left @ slope @ right until the problem is solved, from X = 0.
 
-    It is solved when the loss is at most `GOAL` times that at the start, which is tested at every tenth step.
-    The count is `MAX_STEPS` if the problem is not solved before.
+    Here ``slope`` is the gradient of the loss in X, and ``left`` and ``right`` contain the step size and the
+    preconditioners. The problem is solved when the loss is at most `GOAL` times that at the start, which is
+    tested at every tenth step. The count is `MAX_STEPS` if the problem is not solved before.
     """
     X = torch.zeros(A1.shape[1], A2.shape[1], dtype=A1.dtype)
     goal = GOAL * float(loss(A1, A2, X, B))

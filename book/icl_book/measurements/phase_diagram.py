@@ -7,7 +7,8 @@ The extreme examples are much noise, a strong signal, and long contexts.
 - w* is the best window parameter. For affine and ReLU functions w* depends on L / sigma alone, so that these
   classes have L = 1 here, unless L is an argument.
 - The *law* is the formula for w* in long contexts, `icl.risk.asymptotics.sharp_window`.
-- The column ``error`` is the absolute error of the column ``value``.
+- The column ``error`` is the absolute error of the column ``value``. In the code the errors of risks and of
+  w* are relative.
 """
 
 from collections.abc import Callable, Sequence
@@ -175,10 +176,10 @@ def energies(task: Zonal) -> tuple[float, float]:
 
     The functions are taken up to their spherical harmonics of degree 140.
     """
-    # The mean square of the part of f of each degree, from 1 on.
+    # `a` has the mean square of the part of f of each degree, from 1 on.
     a, _ = task.spectrum(140)
     degree = np.arange(1.0, 141.0)
-    # On this part minus the Laplacian is a multiplication by the eigenvalue.
+    # The Laplacian multiplies the part of this degree by minus this eigenvalue.
     eigenvalue = degree * (degree + task.dim - 2)
     return float(a @ eigenvalue), float(a @ eigenvalue**2)
 

@@ -31,8 +31,8 @@ def nearly_best(task: Zonal, n: int, noise_std: float, *, more: float = 0.01) ->
     """Return the two windows whose exact risk is 1 + ``more`` times the least risk.
 
     Returns:
-        A row for each window: ``end``, which is "largest" for the smaller w, since its radius is the largest,
-        and "least" for the larger w; ``w``; and the relative ``error`` of w.
+        A row for each window: ``end``, which is "largest" for the smaller w, since the radius of a window is
+        proportional to ``w^-0.5``, and "least" for the larger w; ``w``; and the relative ``error`` of w.
 
     Raises:
         ValueError: If one of the two w is less than 1/8 of the best w, or more than 8 times the best w.

@@ -169,7 +169,7 @@ def term_slopes(*, term: str, tasks: Sequence[str], dims: Sequence[int]) -> pd.D
         for dim in dims:
             task = make_task(name, dim)
             n = many_tokens(task.dim)
-            # Without label noise the error of the risk is that of the bias alone.
+            # The bias is the same for every label noise. Without label noise the noise term would be zero.
             noise_std = 1.0 if term == "noise" else 0.0
             risk = population_risk(task, FAR, n, noise_std)
             slope, error = log_slope(FAR, getattr(risk, term), risk.error)
