@@ -88,7 +88,8 @@ def _check_address(seed: int, name: str, step: int) -> tuple[int, int, int]:
     return seed, place, integer(step, "step", 0, 2**64 - 1)
 
 
-#: PyTorch draws fewer normal numbers than this: that is fast enough without importing the compiled loop.
+#: If fewer normal numbers than this are drawn, PyTorch draws them. That is fast enough, and the compiled loop
+#: need not be imported.
 _MIN_COMPILED_DRAW = 2**12
 
 
@@ -167,7 +168,7 @@ def _parse_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 @functools.cache
 def _find_compiled() -> Any:
-    """Return the compiled loop for normal numbers, or None without numba or if PyTorch draws others."""
+    """Return the compiled loop for normal numbers; None if numba is missing or PyTorch's numbers differ."""
     if not can_compile():
         return None
     from icl.compiled.normal import normal

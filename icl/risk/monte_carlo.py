@@ -97,7 +97,7 @@ def bayes_linear_risk(task: Zonal, n: int, noise_std: float, contexts: int = 10_
     """Estimate the least risk of all predictors that are linear in the labels.
 
     The predictor of least risk is kriging. Given the tokens, let ``K_ij = E f(x_i) f(x_j)`` and
-    ``k_i = E f(x_i) f(x_q)`` be second moments, whose means are not subtracted. Kriging predicts
+    ``k_i = E f(x_i) f(x_q)`` be second moments. The mean of f is not subtracted. Kriging predicts
     ``k' (K + sigma^2 I)^-1 y`` from the labels y, and its risk is ``E f(x)^2 - k' (K + sigma^2 I)^-1 k``.
     Without noise the pseudo-inverse takes the place of the inverse.
 

@@ -116,15 +116,18 @@ class Zonal:
 
     @property
     def second_moment(self) -> float:
-        """``E f(x)^2 = k(1) + unresolved``: the risk of predicting zero."""
+        """``E f(x)^2 = k(1) + unresolved``: the risk of predicting zero.
+
+        The constant part that `left_out_level` describes is not counted.
+        """
         return float(self.covariance(np.array(1.0))) + fine_variance(self)
 
     @property
     def left_out_level(self) -> float:
         """The mean square of a constant part of f that `covariance` leaves out.
 
-        Softmax attention predicts a constant without error. Heads whose values do not sum to one do not, and
-        neither does kriging, so that their risks depend on this number.
+        Softmax attention predicts a constant without error. Kriging does not, and several heads do so only if
+        their values sum to one. So the risks of kriging and of heads depend on this number.
         """
         return 0.0
 
@@ -231,7 +234,7 @@ def cache_by_class(maxsize: int) -> Callable[[_Computed], _Computed]:
                 return function(task, *more)
             key = function, id(task), *more
             if key not in kept:
-                # the class is kept, too, so that its identity does not pass to another class
+                # the object `task` is kept, too, so that its id is not given to another object
                 kept[key] = task, function(task, *more)
             return kept[key][1]
 

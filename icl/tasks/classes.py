@@ -161,7 +161,7 @@ class ReLU(Zonal):
         out[1::2] = a[1 : degree // 2 + 1]
         # this is a slice, because `out` is empty if degree is 0
         out[:1] = scale / d
-        # then a_1 belongs to the later coefficients
+        # if degree is 0, a_1 belongs to the later coefficients
         later_linear = scale / d if degree == 0 else 0.0
         # the smallest numbers are added first, to lose fewer digits
         return out, float(a[degree // 2 + 1 :][::-1].sum() + rest + later_linear)
@@ -350,8 +350,8 @@ class Quadratic(Expanded):
 class Tanh(Expanded):
     """``f(x) = (L / b) tanh(b q.x)`` with ``q ~ U(S^{d-1})``, where b is ``steepness``.
 
-    The Lipschitz constant is L for every b. The functions are nearly linear for a small b and smoothed steps
-    for a large b, which is between 1e-6 and 20. If L equals b, values lie in [-1, 1], and can be the means of
+    The Lipschitz constant is L for every b, and b is from 1e-6 to 20. The functions are nearly linear for a
+    small b and smoothed steps for a large b. If L equals b, values lie in [-1, 1], and can be the means of
     labels -1 and 1. Sigmoids are such functions, because ``1 / (1 + exp(-s)) = (1 + tanh(s / 2)) / 2``.
     """
 
@@ -463,13 +463,13 @@ def _multiplicity_growth(dim: int, degree: Array) -> Array:
 
 
 def _sum_beyond(dim: int, degree: Array, a: Array, power: int) -> float:
-    """Return the sum of all coefficients of every second degree that follow ``a``.
+    """Return the sum of all coefficients after ``a``.
 
-    ``a`` are the coefficients of the degrees ``degree``, two apart. For high degrees l,
-    ``a_l = x^-power (A + B x^-2 + ...)`` with x = l + dim / 2 - 1. A and B are fitted at two of the degrees.
-    By the midpoint rule, each later a_l is about half the integral of this formula from x - 1 to x + 1. So
-    the sum of the later a_l is half the integral from ``edge``, which is the last x of ``a`` plus one. The
-    first correction of the midpoint rule is a twelfth of the derivative at ``edge``.
+    ``a`` are the coefficients of the degrees ``degree``, two apart, and later degrees are two apart, too. For
+    high degrees l, ``a_l = x^-power (A + B x^-2 + ...)`` with x = l + dim / 2 - 1. A and B are fitted at two
+    of the degrees. By the midpoint rule, each later a_l is about half the integral of this formula from x - 1
+    to x + 1. So the sum of the later a_l is half the integral from ``edge``, which is the last x of ``a``
+    plus one. The first correction of the midpoint rule is a twelfth of the formula's derivative at ``edge``.
     """
     points = [len(a) // 2, -1]
     x = degree[points] + dim / 2 - 1
@@ -481,9 +481,10 @@ def _sum_beyond(dim: int, degree: Array, a: Array, power: int) -> float:
 
 @lru_cache(maxsize=64)
 def _wave_expansion(dim: int, L: float) -> Array:
-    """Return ``a_1, ...`` of plane waves: ``a_l = N_l (Gamma(d/2) (2/L)^nu J_{nu+l}(L))^2``, nu = d/2 - 1.
+    """Return ``a_1, ...`` of ``E cos(L u.(x - x'))``, a function of x.x', with u uniform on the unit sphere.
 
-    For l above L these fall faster than geometrically, so that degrees up to 2 L + 60 are enough.
+    They are ``a_l = N_l (Gamma(d/2) (2/L)^nu J_{nu+l}(L))^2`` with ``nu = d/2 - 1``. For l above L these fall
+    faster than geometrically, so that degrees up to 2 L + 60 are enough.
     """
     nu, degrees = dim / 2 - 1, np.arange(int(2 * L) + 61)
     # Gamma(d/2) (2/L)^nu J_{nu+l}(L) is `_bessel` of order nu + l, times this factor

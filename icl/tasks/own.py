@@ -1,7 +1,8 @@
 """The Gegenbauer coefficients of a user-defined class, found from its covariance alone.
 
-As in `icl.tasks.base` the covariance is ``k(cos theta) = sum_l a_l P_l(cos theta)``. N_l is the number of
-spherical harmonics of degree l, and E is the mean over the angle between two tokens.
+As in `icl.tasks.base` the covariance is ``k(cos theta) = sum_l a_l P_l(cos theta)``. The variogram is
+``gamma(theta) = k(1) - k(cos theta) = sum_l a_l (1 - P_l(cos theta))``. N_l is the number of spherical
+harmonics of degree l, and E is the mean over the angle between two tokens.
 """
 
 from __future__ import annotations
@@ -160,7 +161,8 @@ def _fit_coefficients(dim: int, variogram: bytes) -> tuple[Array, float]:
     degrees, theta = fit_grid()
     gamma = np.frombuffer(variogram)
     rows = Polynomials(dim, theta).take(degrees[-1] + 1)[degrees]
-    # the last column is 1 - P_l for later degrees, where P_l counts as zero because no window resolves it
+    # Each column is 1 - P_l for one degree. The last column stands for all later degrees, where P_l counts as
+    # zero because no window resolves it.
     table = np.stack([*rows, np.ones_like(theta)], axis=1)
     # this takes long to import, and only user-defined classes need it
     from scipy.optimize import nnls

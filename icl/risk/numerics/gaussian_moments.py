@@ -114,7 +114,7 @@ def _query_means(dim: int, w: Array, n: float, order: int, drop: int) -> Array:
     """Return what `query_means` does, for one context length."""
     # The mode of the chi law is about sqrt(d), and the law falls faster than a normal law around it. So r is
     # farther from sqrt(d) than `tail` with a probability of at most exp(-34) / n. This is negligible, because
-    # all means are at least about 1 / n.
+    # the means of the bias and of C are at least about 1 / n.
     tail = math.sqrt(2 * (math.log(n) + 34))
     low, high = max(0.0, math.sqrt(dim) - tail), math.sqrt(dim) + tail
     rules, starts = [], [0]

@@ -89,8 +89,8 @@ def integrate(task: Zonal, w: float, n: Array, order: int = 16, slopes: bool = T
 def _find_angle_of_jumps(task: Zonal, variance: float) -> float:
     """Return the angle at which the singular term of the variogram equals ``variance``.
 
-    The angle is infinity unless the class has an order below 2, so that its functions are rougher than
-    Lipschitz functions, as those with jumps are.
+    The singular term is ``constant theta^order``. The angle is infinity unless the order is below 2. Then the
+    functions are rougher than Lipschitz functions, for example because they jump.
     """
     order, constant = task.singular_term or (math.inf, 1.0)
     # a singular term that is out of range counts as none here, and `window_law` raises ValueError for it
@@ -99,11 +99,11 @@ def _find_angle_of_jumps(task: Zonal, variance: float) -> float:
 
 
 def integrate_blur(task: Zonal, w: float, n: Array, order: int = 16) -> Array:
-    """Compute the error of the mean prediction, ``sum_l a_l (1 - m_l)^2``, for context lengths n, shape (j,).
+    """Compute the blur, ``sum_l a_l (1 - m_l)^2``, for context lengths n, shape (j,).
 
-    Here m_l is not that of the pair term. It is the mean of P_l under the weights, which
-    `attended_gegenbauer_means` computes. Fine variance is added in full, because the mean prediction does not
-    predict it.
+    The blur is the error of the mean prediction over all contexts, given f and the query. Here m_l is not
+    that of the pair term. It is the mean of P_l under the weights, which `attended_gegenbauer_means`
+    computes. Fine variance is added in full, because the mean prediction does not predict it.
 
     >>> from icl.tasks import Affine
     >>> integrate_blur(Affine(3), 0.0, np.array([4.0])).round(12)  # equal weights know nothing: a_1
@@ -205,7 +205,7 @@ def _attended_law(
 def _integrate_mesh(
     task: Zonal, w: float, n: Array, mesh: Mesh, before: Array, slopes: bool
 ) -> Array:
-    """Return the rows of `integrate` over one mesh, for several tokens and without fine variance.
+    """Return the rows of `integrate` over one mesh, for n above 1 and without fine variance.
 
     ``before`` is the bias over earlier meshes. Terms are neglected if they are small compared with the bias
     over all meshes so far.
@@ -285,7 +285,8 @@ def _compute_pair_term(
         2 flat (E[z gamma e^-z] - sum_{l<=L} a_l m_l) - flat^2 sum_{l>L} a_l + sum_{l>L} a_l e_l^2.
 
     Only the last term is neglected, once it is below 1e-12 of the integral over u. In a very narrow window
-    the bracket cancels. Then the sum for a smooth class goes on until all later coefficients are zero.
+    the bracket cancels. Then the sum goes on until all later coefficients are zero. If the `bandlimit` of the
+    class is infinity, the function raises ValueError instead.
 
     Args:
         task: The class.
@@ -351,8 +352,8 @@ def _compute_pair_term(
             if not smooth:
                 raise ValueError(too_large)
         # This check is done once, after _CHECK_FEASIBLE_AFTER degrees. It raises if the sum of _MAX_DEGREES
-        # degrees would still neglect too much. The integral may still grow by 2 flat left, and so may the
-        # error.
+        # degrees would still neglect too much. The integral may still grow by 2 flat left. Then 1e-12 of this
+        # growth may be neglected, too.
         if task.singular_term is not None and degrees[0] <= _CHECK_FEASIBLE_AFTER < last:
             neglected = _bound_neglected(task, theta, table[:, 0], flat[:, 0].ravel())
             growth = 2e-12 * weight @ (flat[:, 0] * left[:, 0]).ravel()
@@ -383,9 +384,11 @@ def _join_panels(x: Array) -> Array:
 def _bound_neglected(task: Zonal, theta: Array, table: Array, flat: Array) -> Array:
     """Return a lower bound on what `_MAX_DEGREES` degrees neglect at each node in u: ``sum_l a_l e_l^2``.
 
-    At a node the tokens have weights over the angles. The bound is zero unless these angles differ by much
-    less than ``1 / l``. If they do, P_l does not average out, and its mean square is that of a Bessel
-    function. The bound is a hundredth of the estimate, to be safe.
+    ``table``, (panels, nodes in u, angles), has ``z e^-z`` times probabilities, and ``flat``, (all nodes,),
+    has its sums over the angles. Divided by ``flat``, the table is a law of the angle at each node. Let l be
+    `_MAX_DEGREES`. If the standard deviation of this law is below ``1 / (2 l)``, P_l does not average out,
+    and its mean square is that of a Bessel function. The bound is a hundredth of this estimate, to be safe.
+    If the standard deviation is larger, the bound is zero.
     """
     bessel_order = (task.dim - 3) / 2
     assert task.singular_term is not None
@@ -421,6 +424,7 @@ def _freeze_below_rounding(m: Array, flat: Array, done: NDArray[np.bool_]) -> ND
     degrees), for the k nodes in u of each panel. ``done``, (panels, k), says at which nodes an earlier degree
     has averaged out. The result is ``done`` after the degrees of ``m``.
     """
+    # such an e_l counts as zero, because its square is below 1e-12 of flat^2
     limit = 1e-6 * flat[:, 0, :, None]
     small = np.abs(m[:, 0] - flat[:, 0, :, None]) <= limit
     if not small.any() and not done.any():

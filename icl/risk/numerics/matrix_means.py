@@ -205,7 +205,8 @@ def _refine(M: Array, blocks: tuple[list[Array], Array, Array] | None) -> Iterat
     """Yield rules of order 8, 16, 32, ... until one would have too many queries.
 
     ``blocks`` is what `_find_blocks` returns. A rule has about ``order**axes`` queries, where ``axes`` is the
-    number of eigenspaces less one, or the dimension less one.
+    number of eigenspaces less one, or the dimension less one. For a single eigenspace there is only one rule,
+    of order 1.
     """
     if blocks is not None and len(blocks[0]) == 1:
         # on the only eigenspace x has the length one, so that one query is exact
@@ -219,8 +220,9 @@ def _refine(M: Array, blocks: tuple[list[Array], Array, Array] | None) -> Iterat
 
 
 def _find_blocks(M: Array) -> tuple[list[Array], Array, Array] | None:
-    """Return bases of the joint eigenspaces of ``M'M`` and ``(M + M') / 2``, and the eigenvalues of each.
+    """Return bases of the joint eigenspaces of ``M'M`` and ``(M + M') / 2``, and the eigenvalues on them.
 
+    The second array has the eigenvalue of ``M'M`` on each eigenspace, and the third that of ``(M + M') / 2``.
     The result is None if the matrices do not commute or have too many joint eigenspaces.
     """
     scale = float(np.linalg.norm(M, 2)) or 1.0

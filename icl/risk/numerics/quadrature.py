@@ -216,12 +216,13 @@ def _find_range(
     # The largest tau is 2w. For u above 2w + 5, every exp(-z) is below exp(-148), and so is phi.
     high = 2 * w + 5.0
     if min_n > 1:
-        # Integrands are negligible once phi^(n-1) is exp(-36), and phi is exp(-needed). This is the case if a
-        # token has a z above needed + 4 with a probability of 1 - exp(-needed).
+        # Integrands are negligible once phi^(n-1) is about exp(-36). Then phi is about exp(-needed). This is
+        # the case if a token has a z above needed + 4 with a probability of 1 - exp(-needed).
         needed = _VANISHED / (min_n - 1)
         high = min(high, w * invert_cap_mass(dim, -math.expm1(-needed)) + math.log(needed + 4))
-        # By the bound 1 - phi >= 0.63 s E[exp(-tau)] it may be the case at a smaller u. The bound holds for
-        # s <= 1, that is for u <= 0, because z is at most s.
+        # It is also the case if 1 - phi is `needed`, because phi is at most exp(-(1 - phi)). By the bound
+        # 1 - phi >= 0.63 s E[exp(-tau)] this may happen at a smaller u. The bound holds for s <= 1, that is
+        # for u <= 0, because z is at most s.
         linear = math.log(needed / _CHORD) - log_mean
         if linear <= 0:
             high = min(high, linear)
@@ -259,7 +260,7 @@ def _choose_width(dim: int, w: float, u: float, reach: float, degree: float, jum
     # For larger u, means change on the scale of u, and powers of phi on that of u / d. As the density of tau
     # ends at 2w, panels get shorter towards u = 2w.
     smooth = min(0.6 * u, 8 * u / dim, 0.4 * (2 * w - u))
-    # while u has not passed most of the weights, integrands may grow like exp(2u)
+    # while u is below `reach`, integrands may grow like exp(2u), so that panels must not be very wide
     if u < max(reach, 200.0):
         smooth = min(smooth, _MAX_SHARED_WIDTH)
     # The covariance of functions that jump may be singular for opposite tokens, too. Two tokens at the same
@@ -329,8 +330,8 @@ def _lay_shared_panels(
     # The density is in panels per radian. Panels are `turn` wide in tau, and wider where `past` is large.
     density = w * np.sin(fine) / np.minimum(turn + 0.3 * past, 16.0)
     # Panels must be short enough for P_l of the highest degree. If degrees do not end, the highest one that
-    # counts is several times w^(1/2) and (w u)^(1/2): exp(-z) rises within angles of the inverse width, and
-    # P_l of a higher degree averages out over them.
+    # counts is several times w^(1/2) and (w u)^(1/2): exp(-z) rises within an angle of about the inverse of
+    # these, and P_l of a higher degree averages out over this angle.
     if math.isinf(degree):
         finest = math.sqrt(w) * (6 + 3 * np.sqrt(right)) + 20
     else:
@@ -379,6 +380,8 @@ def _lay_angles_per_node(w: float, u: Array, scales: Scales) -> Array:
 def angle_probabilities(dim: int, edges: Array, order: int) -> tuple[Array, Array]:
     """Return angles between neighboring edges, and their probabilities; both are on the last axis.
 
+    ``order`` is the number of angles between two neighboring edges.
+
     >>> theta, p = angle_probabilities(5, np.array([0.0, 1.0, np.pi]), 16)
     >>> round(float(p @ np.cos(theta) ** 2), 12)  # E (x . x_q)^2 = 1 / d
     0.2
@@ -390,6 +393,8 @@ def angle_probabilities(dim: int, edges: Array, order: int) -> tuple[Array, Arra
 
 def gauss_panels(edges: Array, order: int) -> tuple[Array, Array]:
     """Return nodes and weights of Gauss-Legendre rules between neighboring edges, on the last axis.
+
+    ``order`` is the number of nodes between two neighboring edges.
 
     >>> x, weight = gauss_panels(np.array([0.0, 1.0, 3.0]), 2)
     >>> round(float(weight @ x**3), 12)  # 3^4 / 4

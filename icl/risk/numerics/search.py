@@ -136,8 +136,9 @@ def _refine_together(group: list[Interval], curve: Curve) -> tuple[ProblemIndice
     start, stop = (math.log(lower), math.log(upper)) if in_log else (lower, upper)
     half = (stop - start) / 2
     problems = np.concatenate([some for *_, some in group])
-    # The coefficients of the slope fall as fast as they must for |Im log w| < pi / 2, where the slope is
-    # analytic. An interval that begins at zero is so short that as many nodes are enough.
+    # As a function of log w the slope is analytic for |Im log w| < pi / 2. So its k-th Chebyshev coefficient
+    # falls like exp(-k asinh(pi / 2 / half)). An interval that begins at zero is so short that this number of
+    # nodes is enough.
     nodes = math.ceil(_DIGITS / math.asinh(math.pi / 2 / half))
     x = np.cos(np.pi * (np.arange(nodes) + 0.5) / nodes)
     w = start + half * (1 + x)
@@ -153,8 +154,8 @@ def _refine_together(group: list[Interval], curve: Curve) -> tuple[ProblemIndice
     slope = values[:, 1] * half * (w[:, None] if in_log else 1.0)
     coefficients = chebyshev.chebfit(x, slope, nodes - 1)
     integral = chebyshev.chebint(coefficients)
-    # The series of the risk is `integral` plus `rest`, and has the computed values at the nodes. These do not
-    # determine its last coefficient, which is that of `integral`.
+    # The series of the risk is `integral` plus `rest`, and has the computed values at the nodes. These
+    # values do not determine the last coefficient of the series, which is that of `integral`.
     rest = chebyshev.chebfit(x, values[:, 0] - chebyshev.chebval(x, integral).T, nodes - 1)
     # these are the lower and the upper w of each problem's own interval, (2, problems)
     sizes = [some.size for _, _, some in group]
