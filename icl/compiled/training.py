@@ -119,7 +119,7 @@ def _exp(s, single):
 
 @inline
 def _single_exp(s):
-    """Return exp(s) for s <= 0 to two units in the last place, without a call that prevents vectorization.
+    """Return exp(s) for s <= 0 to a relative error of 1e-6, without a call that prevents vectorization.
 
     If s is below -87, the result is exp(-87). This is negligible beside the largest weight, which is 1. The
     exponential itself could be a subnormal number, which is slow.
