@@ -112,6 +112,7 @@ def nearest_neighbor_risk(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Ri
     def compute_bias(step: float) -> Array:
         # outside of this range the density of u is below rounding
         u = np.arange(-75.0, 4.5, step)
+        # this is the share p, for each n and u
         mass = -np.expm1(-np.exp(u) / n[..., None])
         # theta is the angle to the nearest token; sin(theta / 2)^2 of a token has a beta law, with both
         # parameters equal to `half`

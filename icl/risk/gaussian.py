@@ -229,6 +229,7 @@ def gaussian_window(dim: int, n: ArrayLike, noise_std: ArrayLike) -> GaussianWin
         (found.curvature / unit / unit)[several],
     )
     error[several] += moved / w[several]
+    # where the gap is smaller than its error, the relative error counts as 1
     gap_error[several] += moved / np.maximum(np.abs(gap[several]), moved)
     rows = (w, risk, gap, error, gap_error)
     return GaussianWindow(*(row.reshape(shape)[()] for row in rows))
@@ -254,7 +255,7 @@ def _polish(
     gap = 1 - w
 
     def compute_step(**rule: int) -> tuple[Array, Array]:
-        """Return the Newton step, slope over curvature, and the risk."""
+        """Return the Newton step, which is the slope over the curvature, and the risk."""
         bias, c, bias_w, c_w, shrunk, _ = query_means(dim, w, n, **rule)
         # `shrunk` is E r^2 C / d, and `kept` is E r^2 (1 - C) / d. The slope has the term 2 (w - 1) kept.
         # `bias_w` has this term with the rounding of w. So the term is taken out here, and put back with the

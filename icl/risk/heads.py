@@ -500,9 +500,9 @@ def _make_angles(
     """Return angles between token and query, with probabilities, for integrals over the angle.
 
     The angles are the nodes of Gauss rules on panels. A head needs short panels up to the angle with
-    ``-log E = log s``, where ``exp(-s E)`` turns from 0 to 1. In the tail beyond, panels may be wider. Panels
-    must also be short enough for the polynomials P_l that the head resolves. The argument ``log_ends`` has,
-    for each of the ``windows``, the log s at which the integral of the head ends.
+    ``-log E = log s`` for the largest s. There ``exp(-s E)`` turns from 0 to 1. In the tail beyond, panels
+    may be wider. Panels must also be short enough for the polynomials P_l that the head resolves. The
+    argument ``log_ends`` has, for each of the ``windows``, the log s at which the integral of the head ends.
     """
     theta = _FROM_POLE_TO_POLE
     # `need` is the number of panels per radian at each angle. It begins with what the density of the angle
@@ -512,8 +512,8 @@ def _make_angles(
         half = np.sin(theta / 2) if w >= 0 else np.cos(theta / 2)
         # E is exp(-tau) with tau = 2 |w| half^2. `past` is positive in the tail, where s E is below exp(-4).
         past = np.maximum(2 * abs(w) * half**2 - log_end - 4, 0.0)
-        # tau changes by |w| sin theta per radian, and a panel may have the width _PANEL in tau, more in the
-        # tail
+        # tau changes by |w| sin theta per radian. In tau a panel may have the width _PANEL, and in the tail
+        # up to 16.
         need += abs(w) * np.sin(theta) / np.minimum(_PANEL + 0.3 * past, 16.0)
         # a panel of the width 13 / l resolves P_l, and in the tail, which has little weight, it may be wider
         need += min(bandlimit(task), _find_max_degree(w, log_end)) / 13 / (1 + past / 10)
