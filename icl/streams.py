@@ -67,9 +67,9 @@ STREAMS = {
 def stream(seed: int, name: str, step: int = 0) -> np.random.Generator:
     """Return the generator of the stream ``name`` at ``step``.
 
-    Equal arguments give equal numbers on every machine. The generator is Philox, whose key is the seed and
-    the number of the name in `STREAMS`. The step is the highest of the counter's four words of 64 bits, so
-    that each step has 2**192 values of the counter for itself.
+    Equal arguments give equal numbers on every machine. The generator is Philox. Its key is two words: the
+    seed plus `ROOT_SEED`, and the number of the name in `STREAMS`. The step is the highest of the counter's
+    four words of 64 bits, so that each step has 2**192 values of the counter for itself.
 
     Raises:
         ValueError: If seed or step are not integers from 0 to 2**64 - 1, or the name is not in `STREAMS`.

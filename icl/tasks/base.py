@@ -59,8 +59,8 @@ class Zonal:
 
     A user-defined class derives from this one and defines `covariance`. Then `spectrum` and `variogram` are
     computed from the covariance, more slowly than from closed forms. If the classes of `icl.tasks.classes`
-    are computed in this way, their risks change by at most 2e-9 for w <= 1000. An exception are functions
-    with kinks (ReLU) on the circle, whose risks change by up to 1e-8 for w <= 5, and by more for a larger w.
+    are computed in this way, the relative change of their risks is at most 2e-9 for w <= 1000. An exception
+    are functions with kinks (ReLU) on the circle. Theirs is up to 1e-8 for w <= 5, and more for a larger w.
     Functions that jump are refused, because they are too rough: define `spectrum` in closed form, as `Sign`
     does. If the class also defines `sample`, `check_class` compares the drawn functions with the covariance.
 

@@ -35,7 +35,7 @@ def harmonics(dim: int, degree: NDArray[np.int_], cosine: Array) -> Array:
     """Return zonal harmonics ``sqrt(N_l) P_l(cosine)``, whose mean square is one.
 
     Row i has the degree ``degree[i]``: ``degree`` has shape (m,), and ``cosine`` and the result (m, k). N_l
-    may overflow, and P_l is tiny on most of the sphere. So the recurrence is that of the whole product p_l,
+    may overflow, and P_l is tiny on most of the sphere. So the recurrence is that of ``p_l = sqrt(N_l) P_l``
     at the cosine t: ``t p_(l-1) = b_l p_l + b_(l-1) p_(l-2)``, with ``b_0 = 0`` and
     ``b_l^2 = l (l + dim - 3) / ((2 l + dim - 2) (2 l + dim - 4))``.
     """

@@ -35,7 +35,8 @@ _DIGITS = 32
 _ROUNDING = 1e-10
 # two risks whose relative difference is smaller cannot be ordered
 _RISK_ROUNDING = 1e-13
-# joined intervals are refined apart if the last coefficients of a slope move a root by more than this
+# Joined intervals are refined apart if the last coefficients of a slope move a root by more than this, in
+# log w.
 _MAX_MOVE = 3e-9
 
 
