@@ -36,6 +36,11 @@ def test_a_cell_reads_the_name_that_it_increments():
     assert single.list_needed_cells(["t = 0", "t += 1\nout = t", "judge('X', out)"], 2) == [0, 1, 2]
 
 
+def test_a_parameter_of_a_function_does_not_make_the_name_and_a_deleted_part_changes_it():
+    assert single.list_read_names(ast.parse("f = lambda gap: gap\nout = f(gap)")) == {"gap"}
+    assert single.list_changed_names(ast.parse("del x[0]")) == {"x"}
+
+
 def test_the_cells_of_every_claim_make_all_names_that_they_read():
     judged = set()
     for name in plan.notebooks():

@@ -153,20 +153,18 @@ def _list_assigned(tree: ast.Module) -> set[str]:
 def list_changed_names(tree: ast.AST) -> set[str]:
     """Return the names that a cell or a statement may change or bind.
 
-    These are the names that it assigns, deletes, imports or defines, the names of which it assigns a part, as
-    in ``x[0] = 1``, and the arguments of its functions.
+    These are the names that it assigns, deletes, imports or defines, and the names of which it assigns or
+    deletes a part, as in ``x[0] = 1``.
     """
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             names.add(node.id)
-        elif isinstance(node, ast.arg):
-            names.add(node.arg)
         elif isinstance(node, ast.FunctionDef | ast.ClassDef):
             names.add(node.name)
         elif isinstance(node, ast.alias):
             names.add((node.asname or node.name).partition(".")[0])
-        elif isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
+        elif isinstance(node, ast.Subscript | ast.Attribute) and not isinstance(node.ctx, ast.Load):
             base: ast.AST = node
             while isinstance(base, ast.Subscript | ast.Attribute):
                 base = base.value
