@@ -12,13 +12,13 @@ def compiled(function=None, **options):
     The compiled loop is kept on disk if numba finds a folder for it. If numba's compiler is disabled, the
     loop stays as it is.
     """
-    # Python calls ``compiled(...)`` with the options first, and its result with the function.
+    # Python first calls ``compiled(...)`` with the options alone, and then calls the result with the loop.
     if function is None:
         return functools.partial(compiled, **options)
     if config.DISABLE_JIT:
         return function
     dispatcher = njit(**options)(function)
-    # numba raises RuntimeError if it finds no folder for its cache
+    # numba raises RuntimeError if it does not find a folder for its cache
     with contextlib.suppress(RuntimeError):
         dispatcher.enable_caching()
     return dispatcher

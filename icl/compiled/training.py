@@ -62,7 +62,7 @@ def _compute_gradient(x, y, M, weights, sums, slope):
 
     The gradient of a context is ``2 (p - y_q) sum_i omega_i (y_i - p) x_i x_q'``, where omega_i are the
     attention weights, p is the prediction, and y_q the label of the query. The arrays ``weights``,
-    (n + 1, B), and ``sums``, (d + 4, B), are memory to work in.
+    (n + 1, B), and ``sums``, (d + 4, B), are memory to work in. The last row of ``weights`` is not used.
     """
     dim, n, contexts = len(x), len(weights) - 1, weights.shape[1]
     single = weights.itemsize == 4

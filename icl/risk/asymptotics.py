@@ -115,7 +115,8 @@ def _log_fraction(dim: int, w: float) -> float:
     # the Bessel functions underflow where w is far below dim
     if w <= 1e8 and min(scaled) < 1e-290:
         return _log_series(dim / 2, w * w) - 2 * _log_series(dim / 2, w * w / 4)
-    # these are the logarithms of e^{-w} I_nu(w) and e^{-2w} I_nu(2w)
+    # These are the logarithms of e^{-w} I_nu(w) and e^{-2w} I_nu(2w). SciPy's Bessel functions fail for
+    # arguments beyond 1e9, and an expansion serves from 1e8 on.
     log_mean, log_square = (
         math.log(value) if w <= 1e8 else _log_bessel(nu, k * w)
         for k, value in zip((1, 2), scaled, strict=True)

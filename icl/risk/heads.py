@@ -108,7 +108,8 @@ def heads_risk(
         windows: Window parameters ``w_h`` of either sign, (heads,) or one number.
         values: Values ``v_h`` of either sign, of the same shape.
         n: Context length, >= 1.
-        noise_std: Standard deviation of the label noise, >= 0.
+        noise_std: Standard deviation of the label noise, >= 0. ``n`` and ``noise_std`` broadcast, and every
+            part of the result has their shape.
 
     Raises:
         TypeError: If the task is not rotation invariant.
@@ -123,8 +124,9 @@ def heads_risk(
     (0.016325, 0.008336)
     """
     w, v = _check_heads(windows, values)
-    # 0.0 stands for a window, which is checked above
+    # 0.0 stands in place of a window, because all windows are checked above
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
+    # these are bias, noise and error, for each pair of a length and a noise
     rows = np.empty((3, n.size))
     for length in np.unique(n):
         of_length = n.ravel() == length
@@ -201,7 +203,8 @@ def _check_heads(windows: ArrayLike, values: ArrayLike) -> tuple[Array, Array]:
 def _compute_risk(fine: Moments, coarse: Moments, w: Array, v: Array, variance: Array) -> Array:
     """Return bias, noise and relative error of the risk, (3, k), for k variances of the label noise.
 
-    The error is the difference between the fine and the coarse rule; ValueError if it is above 1e-8.
+    The error is the difference of the biases by the fine and the coarse rule plus the difference of the
+    noises, both absolute, divided by the risk; ValueError if it is above 1e-8.
     """
     # the axes are fine and coarse rule, then bias and noise for label noise of variance one
     parts = np.array([moments.bias_and_noise(w, v) for moments in (fine, coarse)])
@@ -313,9 +316,10 @@ class Moments:
 
     def pair(self, w_h: float, w_k: float) -> tuple[float, float]:
         """Return the entries of G and N for heads with two windows, which may be equal."""
-        # G and N are symmetric
+        # G and N are symmetric, so that both orders of the windows have one key
         key = (max(w_h, w_k), min(w_h, w_k))
         if key not in self._pairs:
+            # the entries for equal windows are those of one head, which `integrate` computes for w >= 0 only
             if w_h == w_k >= 0:
                 self._pairs[key] = self._compute_one(w_h)
             else:
@@ -362,6 +366,7 @@ class Moments:
         a, rest = spectrum(task, int(min(bandlimit(task), resolved)))
         # these are indices of `a`, which begins at degree 1, so that each is a degree minus one
         degrees = np.flatnonzero(a)
+        # almost all work is the product `rows @ kept` below, with two rows for each degree and a few more
         work = float(s.size * u.size * theta.size * (2 * degrees.size + 8))
         unit = "multiplications: too narrow for n tokens"
         affordable(work, _MAX_WORK, "windows", (w_h, w_k), unit)
@@ -455,7 +460,8 @@ def _make_nodes(dim: int, w: float, n: float, order: int) -> tuple[Array, Array,
     high = 2 * w + 5.0
     if n > 2:
         # The integrand has vanished where -log phi exceeds `needed`. This is so if s E exceeds needed + 4 for
-        # all tokens except a share of exp(-needed).
+        # all tokens except a share of exp(-needed). For all but this share, 1 - t is below the result of
+        # `invert_cap_mass`.
         needed = _CUT / (n - 2)
         high = min(high, w * invert_cap_mass(dim, -math.expm1(-needed)) + math.log(needed + 4))
         # It is also so if 0.63 s times the mean of E exceeds `needed`. For log s <= 0 this product is at most

@@ -141,7 +141,7 @@ def _map_blocks(part: Callable[[slice], Tensor], *given: Tensor | None) -> list[
     try:
         # `set_num_threads` in a new thread also changes the number for threads that begin later
         with ThreadPoolExecutor(workers, "", torch.set_num_threads, (1,)) as pool:
-            # a new thread would record history even if the caller has turned this off
+            # a new thread would record history even if the caller has turned recording off
             return list(pool.map(torch.no_grad()(part), blocks))
     finally:
         torch.set_num_threads(total)

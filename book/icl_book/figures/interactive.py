@@ -67,8 +67,8 @@ def interactive(
             The number replaces its ``{}``.
         scene: An HTML element with SVGs. It stands above the curves, or beside them if it has the class
             ``beside``. The radius of its circles with ``data-scale`` is this scale times the value of the
-            slider ``x``, or times the best ``x`` if the circle has the class ``best``. Its parts with
-            ``data-when``, a JSON mapping from sliders to stops, are seen at these stops only.
+            slider ``x``, or times the best ``x`` if the circle has the class ``best``. Parts of the scene
+            with ``data-when``, a JSON mapping from sliders to stops, are seen at these stops only.
         ylim: Ends of the vertical axis.
 
     Raises:
@@ -182,7 +182,7 @@ def pack(frame: pd.DataFrame, stops: Mapping[str, list[Any]]) -> dict[str, Any]:
                 values = values.take(0, axis)
             else:
                 needed.insert(0, key)
-        # In every setting all rows are equal, so one of them is kept.
+        # If all rows are equal, in every setting, one of them is kept.
         if np.array_equal(values, np.roll(values, 1, -1), equal_nan=True):
             values = values[..., :1]
         columns[name] = {"keys": needed, "data": base64.b64encode(values.tobytes()).decode()}

@@ -64,7 +64,11 @@ class Labels:
 
 
 def mean_of_labels(*, dim: int, lipschitz: float, flipped: float) -> tuple[Tanh, float]:
-    """Return the class of the labels' means, and the standard deviation of the labels around them."""
+    """Return the class of the labels' means, and the standard deviation of the labels around their means.
+
+    The variance is averaged over the covariates. It is the mean square of the labels, which is one, minus the
+    mean square of their means.
+    """
     mean = Tanh(dim, lipschitz=(1 - 2 * flipped) * lipschitz, steepness=lipschitz)
     return mean, float(np.sqrt(1 - mean.covariance(1.0)))
 
@@ -99,6 +103,7 @@ def window_exponents(windows: pd.DataFrame) -> pd.DataFrame:
                         "flipped": before["flipped"],
                         "lipschitz": before["lipschitz"],
                         "value": -0.5 * np.log(after["w"] / before["w"]) / step,
+                        # The relative error of w is the absolute error of log w.
                         "error": 0.5 * (before["error"] + after["error"]) / step,
                     }
                 )
@@ -119,12 +124,14 @@ def train_on_cross_entropy(
     """Train units to predict labels -1 and 1, on the cross-entropy of a logistic model.
 
     The log-odds of the label 1 are the unit's output times a gain, which is trained, too. Training starts at
-    M = I and at the gain 1.
+    M = I and at the gain 1. The step size of Adam falls linearly from ``learning_rate`` to zero. Each pair of
+    a number L in ``lipschitz_values`` and a probability in ``flips`` is a class of `Labels`, and gets
+    ``seeds`` units.
 
     Returns:
-        Columns ``lipschitz``, ``flipped``, ``seed``; ``ratio``, the mean of the diagonal of M over the exact
-        best w of the squared loss; ``least``, the smallest eigenvalue of the symmetric part of M over the
-        mean of the diagonal of M.
+        Columns ``lipschitz``, ``flipped``; ``seed``, the number of the unit from 0 on; ``ratio``, the mean of
+        the diagonal of M over the exact best w of the squared loss; ``least``, the smallest eigenvalue of the
+        symmetric part of M over the mean of the diagonal of M.
     """
     rows = []
     for lipschitz in lipschitz_values:
@@ -136,6 +143,8 @@ def train_on_cross_entropy(
             adam = torch.optim.Adam([M, gain], lr=learning_rate)
             for step in range(steps):
                 adam.param_groups[0]["lr"] = learning_rate * (1 - step / steps)
+                # The contexts of all units are drawn at once, with one seed. Then `view` deals them out, so
+                # that each unit has contexts of its own.
                 x, y = draw_contexts(
                     Labels(dim, lipschitz, flipped),
                     noise_std=0.0,
@@ -176,8 +185,9 @@ def train_on_projections(
     """Train units on functions of three coordinates of five, from a random start.
 
     The functions are ``g(B'x)``, where the columns of B are the first three unit vectors. The class of g is
-    called the link. ``training`` are the arguments ``seeds``, ``steps``, ``batch_size`` and
-    ``learning_rate`` of `icl.pretrain.train_grid`.
+    called the link. The first three coordinates of a token are a unit vector, and so are the other two.
+    ``training`` are the arguments ``seeds``, ``steps``, ``batch_size`` and ``learning_rate`` of
+    `icl.pretrain.train_grid`.
 
     Returns:
         Columns ``link``, ``seed``; ``window``, the mean of the diagonal of the block B'MB over the exact best
@@ -249,8 +259,8 @@ def train_on_absolute_values(
 ) -> pd.DataFrame:
     """Train units on affine functions of ``|x|``, once with the tokens x and once with the tokens ``|x|``.
 
-    Here ``|x|`` is x with all entries made positive. ``training`` are arguments of
-    `icl.pretrain.train_grid`.
+    Here ``|x|`` is x with all entries made positive. Each unit is tested on ``contexts`` contexts.
+    ``training`` are arguments of `icl.pretrain.train_grid`.
 
     Returns:
         Columns ``seed``; ``token`` and ``absolute``, the mean squared test errors with the tokens x and with
@@ -262,6 +272,7 @@ def train_on_absolute_values(
     }
     found = pd.DataFrame({"seed": range(training["seeds"])})
     for name, (task, tokens) in problems.items():
+        # Each call trains the units of a single task, so that there is not another task to share tokens with.
         units = train_grid(
             task, noise_std, n, covariates=tokens, initial_std=0.3, shared_tokens=False, **training
         )
@@ -314,7 +325,8 @@ def bias_limit(task: Zonal, w: float) -> float:
     """
     nu = task.dim / 2 - 1
     # Beyond `last` either all a_l are negligible (`bandlimit`), or r_l is, which falls like e^(-l^2 / 2w) and
-    # counts as zero. So `rest`, the variance of all higher degrees, is added to the bias as it is.
+    # counts as zero. So `rest`, the variance of all higher degrees, is added to the bias as it is. At
+    # l = 12 sqrt(w) the number e^(-l^2 / 2w) is e^-72. For small w the 60 degrees are enough.
     last = int(min(bandlimit(task), 60 + math.ceil(12 * math.sqrt(w))))
     a, rest = spectrum(task, last)
     base = ive(nu, w)
@@ -338,8 +350,9 @@ def bias_limit(task: Zonal, w: float) -> float:
 def bias_slopes(*, dims: Sequence[int]) -> pd.DataFrame:
     """Return the largest slope of log bias in log w with infinitely many tokens, for four classes.
 
-    A slope is taken between two neighbors on a grid of w from 0.1 to 100. The columns are ``task``, ``dim``
-    and ``slope``, the largest slope.
+    A slope is taken between two neighbors on a grid of w from 0.1 to 100. Slopes are negative where the bias
+    falls, so that the largest slope is that of the slowest fall. The columns are ``task``, ``dim`` and
+    ``slope``, the largest slope.
     """
     w = np.geomspace(0.1, 100, 61)
     rows = []
@@ -407,7 +420,8 @@ def prices(
                         risk = population_risk(task, unit.w, n, noise_std)
                         price = float(risk.total / best[name].risk)
                         # `best[name].error` is the relative error of the best w. Such an error changes the
-                        # least risk by less, since the risk is flat at the best w.
+                        # least risk by less, since the risk is flat at the best w. `risk.error` is relative,
+                        # too, while `error` is absolute.
                         error = price * float(risk.error + best[name].error)
                         rows.append(
                             {
@@ -460,12 +474,12 @@ MODELS = ("one layer", "two layers", "two layers, no residual")
 
 
 def attend(queries: Tensor, examples: Tensor, values: Tensor, M: Tensor) -> Tensor:
-    """Return the softmax mean of the values for each query, (..., q, k).
+    """Return the softmax mean of the values for each query, (S, B, q, k).
 
     Args:
-        queries: Shape (..., q, d).
-        examples: Shape (..., n, d).
-        values: The value of each example, (..., n, k).
+        queries: Shape (S, B, q, d). Here and below, an axis of models or contexts may have the length one.
+        examples: Shape (S, B, n, d).
+        values: The value of each example, (S, B, n, k).
         M: The matrix of each model, (S, d, d).
     """
     scores = queries @ M[:, None].mT @ examples.mT
@@ -476,8 +490,8 @@ def last_tokens(model: str, weights: dict[str, Tensor], x: Tensor) -> Tensor:
     """Return the tokens that the last layer of a model of `MODELS` sees, (S, B, n + 1, d), the query last.
 
     ``x`` are the tokens of the contexts, (S, B, n + 1, d), or (1, B, n + 1, d) if all S models have the same
-    contexts. If there are two layers, ``weights`` has the matrices of the first layer, (S, d, d): M1 for its
-    scores and V1 for its values.
+    contexts. If there is one layer, it sees ``x`` itself. If there are two layers, ``weights`` has the
+    matrices of the first layer, (S, d, d): M1 for its scores and V1 for its values.
     """
     if model == "one layer":
         return x
@@ -519,8 +533,9 @@ def train_models(
 ) -> pd.DataFrame:
     """Train one layer, and two layers with and without a residual connection, on ReLU functions.
 
-    Each seed has its own training contexts, which are the same for the three models. All are tested on the
-    same other contexts. A layer ``M = w I`` with the exact best w is tested for comparison.
+    Each seed has its own training contexts, which are the same for the three models. All models are tested on
+    the same ``contexts`` contexts, which are not those of training. A layer ``M = w I`` with the exact best w
+    is tested for comparison.
 
     Returns:
         Columns ``model``, ``seed``; ``risk``, the risk of the model over the risk of the layer with the best
@@ -541,7 +556,8 @@ def train_models(
     x_test = x_test[None]
     y_test = y_test[None]
     window = {"M": best * torch.eye(dim)[None]}
-    # The query's label has noise of its own. Its variance is subtracted, as it is not part of the risk.
+    # The query's label has noise of its own. The variance of this noise is subtracted, as it is not part of
+    # the risk.
     missed = predict("one layer", window, x_test, y_test) - y_test[..., -1]
     window_risk = float(missed.square().mean()) - noise_std**2
     # All but the first two examples and the query are drawn anew.

@@ -59,7 +59,8 @@ def reverse_weights(*, R: float = 2.0, n: int = 8, reach: float = 16.0) -> pd.Da
         ``n^1.5 e^(10 R^2)`` times the length of the move of x. ``loss`` is the log10 of d / 1e-6, where d is
         the relative difference between the loss after the move of x and the loss after the move of the
         target. ``unmoved`` is the same for the loss without any move instead of the loss after the move of
-        the target. ``error`` is the rounding of the largest score, times n.
+        the target. ``error`` is taken to be the absolute error of these logarithms: the rounding of the
+        largest score, times n.
     """
     largest = reach * R**2
     scores = torch.zeros(1, n, dtype=torch.float64)
@@ -98,7 +99,8 @@ def fit_imitations(
 
     A layer changes the tokens A1 to ``A1 + softmax(c A1 A1') A1 V``. It should move the scores as a gradient
     step on X does. A layer for one problem has a V of its own. A shared layer has one V for all of ``draws``
-    problems, and is tested on as many other problems.
+    problems, and is tested on as many other problems. All of this is repeated ``seeds`` times with new
+    problems, which are random numbers of the seed ``seed``.
 
     Returns:
         Columns ``layer``, what is fitted and tested; ``sharpness``, the c, one of `SHARPNESS`; ``seed``, the

@@ -83,6 +83,7 @@ def extract_results(node: Mapping[str, Any]) -> dict[str, Any]:
     footers = [d[FOOTER_MIME] for d in data if FOOTER_MIME in d]
     if "icl" not in node["metadata"] or len(footers) != 1:
         raise BadInput("needs one notebook.footer(), executed by icl_book")
+    # The metadata ``icl`` has ``parameters``, too, as the run was planned with them, and these are returned.
     return (
         {k: v for k, v in node["metadata"]["icl"].items() if k != "checksum"}
         | {k: v for k, v in footers[0].items() if k != "parameters"}
@@ -94,7 +95,8 @@ def describe_surprises(found: Iterable[Mapping[str, Any]], allowed: str) -> list
     """Return a line for each card whose verdict is not the expected one.
 
     ``allowed`` is one of `icl_book.runner.plan.VERDICTS`. With ``as expected or open``, a card whose verdict
-    is *open* or *inconclusive* gets a line only if a part of the card lacks a case.
+    is *open* or *inconclusive* gets a line only if a part of the card lacks a case. With the other values of
+    ``allowed`` every unexpected verdict gets a line.
     """
     # The claims take long to import, and most callers of this module do not need them.
     from icl_book.claims.card import list_empty_parts, write_line

@@ -221,7 +221,7 @@ def context(
 def load_pages(**context: Any) -> Any:
     """Return the template `pages.md.j2` as a module, whose macros write parts of pages.
 
-    ``context`` has the variables of the template.
+    ``context`` has the variables of the template that are not set here.
     """
     # The overlay gets a dictionary of its own, so that the filters of the environment do not change.
     made = environment().overlay()
@@ -275,7 +275,7 @@ def _write_home(url: str | None) -> str:
 def write_sentences(module: Any) -> dict[str, str]:
     """Return the sentences that replace words in braces on pages, by the word.
 
-    Macros of the template (`load_pages`) write the sentences, because they have counts of verdicts.
+    Macros of the template (`load_pages`) write the sentences, because the sentences have counts of verdicts.
     """
     # Keys are words in braces, and values are the names of macros.
     macros = {"verdicts": "tested", "tested": "short"}
@@ -289,6 +289,7 @@ def count_minutes(page: str, words: Mapping[str, str]) -> str:
 
     ``words`` has the texts that stand in place of words in braces.
     """
+    # Above the title a page has only its settings, which are not read.
     body = page.partition("\n# ")[2]
     # A word in braces that is not among `words` counts as one word.
     body = re.sub(r"\{\{ (\w+) \}\}", lambda m: words.get(m[1], "0"), body)
