@@ -12,11 +12,11 @@ from pathlib import Path
 
 @contextmanager
 def atomic_path(path: Path | str) -> Iterator[Path]:
-    """Yield a temporary path beside ``path``, which replaces it at the end unless the body raises.
+    """Yield a temporary path beside ``path``, for a new file that replaces ``path`` unless the body raises.
 
-    If ``path`` is a symbolic link, the file to which it leads is replaced. A file that is replaced keeps its
-    mode. The temporary name is random. It does not have the number of the process, because another machine
-    that shares the folder may have a process of the same number.
+    If ``path`` is a symbolic link, the file to which it leads is replaced. The new file gets the mode of the
+    file that it replaces. The temporary name is random. It does not have the number of the process, because
+    another machine that shares the folder may have a process of the same number.
     """
     path = Path(os.path.realpath(path))
     part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")

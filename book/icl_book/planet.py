@@ -86,6 +86,7 @@ def value_at(values: Array, places: Array) -> Array:
     """
     rows, columns = values.shape
     colatitude = np.arccos(places[..., 2].clip(-1, 1))
+    # This longitude is counted from the first column, at -180 degrees.
     longitude = np.arctan2(places[..., 1], places[..., 0]) + math.pi
     row = (colatitude * (rows / math.pi)).astype(int).clip(0, rows - 1)
     column = (longitude * (columns / (2 * math.pi))).astype(int).clip(0, columns - 1)

@@ -78,7 +78,7 @@ def _compute_factors(settings: Settings, first: int, stop: int) -> Array:
 
 
 class Stack:
-    """Units of one kind that are trained together: S token sets, and K units that see each of them.
+    """Units of one kind that are trained together: S rows of K units. The units of a row see one token set.
 
     ``state``, (3, S, K, ...), has the matrices of the units and the two moments of Adam. ``batches`` has, for
     each thread, tokens and labels of one block of T steps.
@@ -96,6 +96,7 @@ class Stack:
     ):
         self.settings, self.state = settings, state
         drawing = settings.batch_size, settings.stream, settings.dtype, state.device
+        # on a GPU the drawing of native numbers is compiled, too
         native, on_gpu = settings.stream == "native", state.device.type == "cuda"
         self.sets = make_token_sets(rows, *drawing, compiled=compiled and native and on_gpu)
         rates = [[own.learning_rate or settings.learning_rate for own in row] for row in rows]
@@ -227,6 +228,7 @@ class Stack:
             return
         x, y = self.batches[0]
         for t in places:
+            # axis 1 is that of the K units of a row, which see the same tokens
             batch = x[t].unsqueeze(1), y[t], self.factors[t]
             self.state.copy_(take_step(self.state, self.rates, *batch, **self.kind))
 
@@ -331,9 +333,9 @@ class Sweep:
     def _group_units(self, max_numbers: int) -> list[list[list[int]]]:
         """Return the indices of the units, as a list of stacks, each a list of rows, each a list of units.
 
-        A row is a token set, or a part of a token set that is too large. A block of a stack has at most
-        ``max_numbers`` numbers, unless one unit alone has more. A stack that loops train is one token set,
-        whatever its size.
+        A row has the units of a token set, or a part of them if they are too many. A block of a stack has at
+        most ``max_numbers`` numbers, unless one unit alone has more. A stack that loops train has all units
+        of one token set, however many they are.
         """
         # the units of one set see the same covariates, and are of one kind
         sets = defaultdict(list)
@@ -386,6 +388,7 @@ class Sweep:
         """
         steps, record = self.settings.steps, self.settings.record
         block = max(stack.together for stack in self.stacks)
+        # These stops do not divide a round of the stack with the longest rounds.
         every = block * math.ceil(steps / _STOPS / block)
         stops = sorted({0, *record, *range(every, steps, every), steps})
         stopped = threading.Event()

@@ -59,6 +59,7 @@ class QuadraticRisk:
 
         check_task(task)
         noise_std = real(noise_std, "noise_std", *NOISE_RANGE)
+        # the check of lengths below also refuses NaN and infinities
         tensor(tokens, "tokens", "n + 1", "d", finite=False)
         tokens = tokens.detach().double().cpu()
         if tokens.ndim != 3 or tokens.shape[-1] != task.dim or tokens.shape[1] < 2:

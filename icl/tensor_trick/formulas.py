@@ -62,7 +62,7 @@ def row_gradient(S: Tensor, B: Tensor | None, kind: str) -> Tensor:
             return F * (C - _dot(F, C))
         case "rescaled":
             U = S.exp()
-            # this is U - a B
+            # This is U - a B. Through a it depends on every logit of the row, which gives the term Q . B.
             Q = torch.addcmul(U, U.sum(-1, keepdim=True), B, value=-1)
             return U * (Q - _dot(Q, B))
         case "sparse":

@@ -82,7 +82,7 @@ def exact_cases(
         error: The column of the largest absolute error. It is a column because an error bar is computed, not
             typed. By default the error is zero.
         labels: The columns that are labels, which the claim's rule reads. By default these are all columns
-            but ``value`` and ``error``.
+            without another use, here all but ``value`` and ``error``.
         name: Template of the names, e.g. ``"{task}, $n$ = {n:g}"``. By default a name lists all labels, and
             a case without labels has the name of its column ``value``.
 
@@ -97,6 +97,7 @@ def exact_cases(
         raise ValueError(
             f"error = {error}: must be a column; errors are computed, not typed by hand"
         )
+    # A table without rows may lack the columns, too.
     if not len(frame):
         return []
     labels = _find_label_columns(frame, [value, error], labels)
@@ -120,6 +121,7 @@ def interval_cases(
     other arguments, the result and the errors are those of `exact_cases`. A value outside its interval is a
     ValueError, too.
     """
+    # A table without rows may lack the columns, too.
     if not len(frame):
         return []
     labels = _find_label_columns(frame, [value, low, high], labels)
@@ -142,19 +144,22 @@ def attained_cases(
 
     If a value is the largest that was found, the supremum lies between the value and ``high``, a proved bound
     that is infinite by default. If a value is the smallest that was found, give ``low`` instead: the infimum
-    lies between ``low`` and the value. Without a proof ``low`` is ``-math.inf``. A bound is a column, or one
-    number for all rows. If a value passes its proved end by more than rounding, the name of
-    its case says so. The other arguments and the result are those of `exact_cases`.
+    lies between ``low`` and the value. If a lower bound is not proved, give ``low=-math.inf``. A bound is a
+    column, or one number for all rows. If a value passes its proved end by more than rounding, the name of
+    its case says so, and the interval is infinite on that side. The other arguments and the result are those
+    of `exact_cases`.
 
     Raises:
         ValueError: If a column is missing, if ``low`` and ``high`` are both given, or if a number is NaN.
     """
     if low is not None and high is not None:
         raise ValueError(f"low = {low}, high = {high}: a search has one proved end")
+    # A table without rows may lack the columns, too.
     if not len(frame):
         return []
     labels = _find_label_columns(frame, [value, low, high], labels)
     measured = _read_numbers(frame, value)
+    # The end that is not proved is the value itself.
     proved_low = measured if low is None else _read_numbers(frame, low)
     proved_high = measured
     if low is None:
@@ -173,9 +178,9 @@ def sampled_cases(
 ) -> list[Case]:
     """Make one case of all rows with the same labels. Its number is the median of their independent values.
 
-    The ends of its interval are two of the sorted values (`icl_book.statistics.median_interval`). ``samples``
-    is the column that tells the values of one case apart, e.g. ``"seed"``. The other arguments are those of
-    `exact_cases`.
+    The ends of its interval are two of the sorted values. A case with fewer than eight values has the whole
+    line as its interval (`icl_book.statistics.median_interval`). ``samples`` is the column that tells the
+    values of one case apart, e.g. ``"seed"``. The other arguments are those of `exact_cases`.
 
     Returns:
         The cases, in the order in which their labels first occur.
@@ -184,6 +189,7 @@ def sampled_cases(
         ValueError: If a column is missing, if a value is not finite, if a case has fewer than two samples, or
             if it has one sample twice.
     """
+    # A table without rows may lack the columns, too.
     if not len(frame):
         return []
     labels = _find_label_columns(frame, [value, samples], labels)
@@ -194,7 +200,7 @@ def sampled_cases(
     from icl_book.statistics import median_interval
 
     out = []
-    # Without labels all rows are one case.
+    # Without labels all rows are one case. Without `dropna=False` pandas would drop rows that lack a label.
     groups = frame.groupby(labels, sort=False, dropna=False) if labels else [((), frame)]
     for _, group in groups:
         middle, low, high, miss = (
@@ -253,7 +259,7 @@ def _make_cases(
 ) -> list[Case]:
     """Make a case of each row, with the ends ``low`` and ``high``.
 
-    `_name_case` writes its name. A case without labels has the name ``value``. Notes are appended to names.
+    The name of a case is that of `_name_case`, or ``value`` if that name is empty. Notes are appended to it.
     """
     made = []
     rows = zip(
@@ -314,6 +320,7 @@ def _name_case(labels: dict[str, Any], template: str | None) -> str:
         return template.format(**labels)
     parts = []
     for key, x in labels.items():
+        # This format shows six digits of a float. An integer keeps all its digits.
         if isinstance(x, float):
             parts.append(f"{key} = {x:g}")
         elif isinstance(x, int):

@@ -30,7 +30,8 @@ GAP = "[...]"
 NEAR = 80.0
 #: Up to this many characters of a word are shown, since a file may have a word of a million.
 WORD = 100
-#: The likeness of a passage that differs from the quotation is capped here, so that it is never 100.
+#: The likeness of a piece that differs in the paper, or stands elsewhere, is at most this. So a quotation has
+#: 100 only if the paper has all its pieces in their order.
 NEARLY = 99.0
 
 _SIGNS = set("<>=≠+-±≤≥≪≫→⇒∞⊗∈∑∫√⊤'")
@@ -64,6 +65,7 @@ def find_compared(text: str) -> tuple[str, list[int]]:
         if match["command"]:
             token = _SYMBOLS.get(match["command"], "")
         # NFKD divides ligatures into letters, separates accents from letters, and makes raised digits plain.
+        # It also separates the stroke from ≠, which is then compared like =.
         for character in unicodedata.normalize("NFKD", token):
             if character.isalnum() or character in _SIGNS:
                 found.append(character)
@@ -119,7 +121,7 @@ class Paper:
                 if likeness >= NEAR:
                     passage = self._cut_passage(start, stop)
                     said = _name_differences(piece, passage)
-                    # If no word differs, the paper has the piece, but before the end of the last one.
+                    # If no word differs, the paper has the piece, but before the end of the previous piece.
                     differs.append(said or f"“{piece.strip()}” is elsewhere")
                 likeness = min(likeness, NEARLY)
             spans.append((likeness, start))
@@ -171,7 +173,8 @@ def _name_differences(quote: str, passage: str) -> str:
     our_keys = [find_compared(word)[0] for word in ours]
     their_keys = [find_compared(word)[0] for word in theirs]
     steps = list(Levenshtein.opcodes(our_keys, their_keys))
-    # A passage may begin or end with letters of a neighboring word.
+    # A passage may begin or end with letters of a neighboring word. So words that only the passage has do not
+    # count at its ends.
     if steps and steps[0].tag == "insert":
         steps = steps[1:]
     if steps and steps[-1].tag == "insert":

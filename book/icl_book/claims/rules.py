@@ -2,7 +2,7 @@
 
 For example::
 
-    {at_most: 2 / d, tolerance: 0.01}           no more than 2 / d, and 0.01
+    {at_most: 2 / d, tolerance: 0.01}           at most 2 / d + 0.01
     {at_least: 0.4, at_most: 0.8}               between the two
     {equals: 1, tolerance: 0.02}                from 0.98 to 1.02
 

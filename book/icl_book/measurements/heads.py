@@ -85,17 +85,18 @@ def search_with_derivative(task: Zonal, n: float, noise_std: float) -> WithDeriv
     """Search the w at which a head and its derivative in w, with the best factors, have the least risk.
 
     Two heads stand for the head and its derivative. They have windows slightly above and below w, and the
-    best values. As the windows approach each other, their risk differs from the risk of the head and its
-    derivative by about the square of the distance. So the error is taken to be the change of the risk when
-    the distance is halved.
+    best values. The risk of the two heads differs from the risk of the head and its derivative by about the
+    square of the distance between the windows. So the error is taken to be the change of the risk when the
+    distance is halved.
     """
-    # The search is in x = arsinh w.
     moments = Moments(task, float(n), FINE)
 
+    # The search is in x = arsinh w.
     def compute_risk(x: float) -> float:
         return moments.best_values(_place_around(x, 2 * APART), noise_std**2)[1]
 
-    # On affine functions the best w is near zero, and may be negative.
+    # The grid leads from below zero to the best w of a head alone. On affine functions the best w is near
+    # zero, and may be negative.
     grid = np.linspace(-0.3, float(np.arcsinh(optimal_window(task, n, noise_std).w)), 10)
     first = min(grid.tolist(), key=compute_risk)
     step = grid[1] - grid[0]
@@ -103,6 +104,7 @@ def search_with_derivative(task: Zonal, n: float, noise_std: float) -> WithDeriv
         compute_risk,
         bounds=(first - step, first + step),
         method="bounded",
+        # The risk changes little near its minimum, so that this search may be coarser than others.
         options={"xatol": 5 * SEARCH},
     )
     # At the best x the distance is halved.
@@ -260,7 +262,8 @@ def search_w(task: Zonal, values: Array, n: float, noise_std: float) -> tuple[fl
     Returns:
         The best w, the risk, and the relative error of the risk.
     """
-    # log w is searched from 4 below that of the best single head to 0.5 above it.
+    # log w is searched from 4 below that of the best single head to 0.5 above it. The values of `richardson`
+    # permit wider windows, and two averaged heads need a w that is about 1.5 times that of a single head.
     start = math.log(float(optimal_window(task, n, noise_std).w))
 
     def log_risk(log_w: float) -> float:
@@ -299,7 +302,7 @@ def compute_limit(order: float, m: int, widths: ArrayLike, nodes: int = 16) -> t
     """
     alpha = np.asarray(widths, dtype=float)
     node, weight = np.polynomial.legendre.leggauss(nodes)
-    # Each panel is one unit of log x.
+    # Each panel is one unit of log x. Outside of them the integral is negligible, unless the order is near 4.
     starts = np.arange(-16.0, 8.0)
     x = np.exp(starts[:, None] + (node + 1) / 2).ravel()
     # These are square roots of the weights for the integral over log x, with dx = x d(log x).
@@ -382,7 +385,7 @@ def make_rough_class(dim: int, order: float, degrees: int, parity: int | None = 
     Args:
         dim: The dimension d.
         order: The order of the class.
-        degrees: The last degree; the first one is 1.
+        degrees: The last degree. Degree 0 is left out.
         parity: 0 leaves only even degrees, 1 only odd ones, None all.
     """
     degree = np.arange(degrees + 1)

@@ -123,10 +123,10 @@ def prices_to_move(
             for stretch in stretches:
                 at_length = lengths == n0 * stretch
                 log_risk = np.log(bias[:, at_length] + noise_std**2 * noise[:, at_length])[:, 0]
-                # The least risk is the least one on the grid.
                 prices = {}
                 for rule, factor in RULES.items():
                     w = best[i, k] * factor(n0, n0 * stretch, dim)
+                    # The least risk is the least one on the grid.
                     prices[rule] = math.exp(np.interp(np.log(w), log_w, log_risk) - log_risk.min())
                 row = {"task": name, "dim": dim, "n0": n0, "noise_std": noise_std}
                 row |= {"stretch": stretch}
@@ -183,6 +183,7 @@ def price_mistakes(
             }
             for mistake, w in wrong.items():
                 risk = population_risk(task, w, n, noise_std)
+                # Both risks of a price have about the same relative error.
                 price = float(risk.total / best.risk)
                 row = {"mistake": mistake, "task": name, "dim": dim, "order": order}
                 row |= {"factor": factor, "ratio": float(w / best.w), "price": price}
@@ -210,6 +211,7 @@ def gaussian_prices(
         # These are the windows of "kept" and of "log n" at the length N.
         w = best.w[0] * np.array([1.0, math.log(n) / math.log(n0)])
         risk = gaussian_risk(dim, w, n, noise_std)
+        # Both risks of a price have about the same relative error.
         kept, price = risk.total / best.risk[1]
         row = {"dim": dim, "n": n, "price": float(price), "kept": float(kept)}
         rows.append(row | {"error": 2 * float(risk.error[1]) * float(price)})
@@ -217,7 +219,7 @@ def gaussian_prices(
 
 
 def normalized_risk(dim: int, n: ArrayLike, noise_std: float) -> tuple[Array, float]:
-    """Return the least risk on Gaussian tokens of a unit that divides tokens and query by their lengths.
+    """Return the least risk of a unit that divides Gaussian tokens and the query by their lengths.
 
     Labels are ``beta.x + eps`` with the undivided token x, beta uniform on the unit sphere, and label noise
     eps. Let u be the direction of x. The length of x is ``rho + delta``, where rho is its mean, and delta has
@@ -301,6 +303,7 @@ def price_chosen_windows(
         # These are the means of a^2 and b^2 of `split_by_parts` over the class, and sigma^2. The risk is
         # their product with the parts.
         mean = np.array([*mean_squares[name], noise_std**2])
+        # This is the risk for the class at each w of the grid. Below, `of_function` is that for one function.
         of_class = mean @ parts
         first = float(optimal_window(make_task(name, dim), n0, noise_std).w)
         # The splines begin at `low`.

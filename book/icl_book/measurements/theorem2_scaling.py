@@ -55,6 +55,7 @@ def exact_windows(
             best = optimal_window(task, lengths, noise_std)
             law = asymptotics.sharp_window(task, lengths, noise_std)
             ratio = best.w / law
+            # The error of w is relative, and that of the ratio is absolute.
             columns = {
                 "task": name,
                 "dim": dim,
@@ -71,7 +72,7 @@ def exact_windows(
 def far_windows(
     *, tasks: Sequence[str], dims: Sequence[int], lipschitz: float, noise_std: float
 ) -> pd.DataFrame:
-    """Return the table of `exact_windows`, for each class at the two lengths at which the law says `FAR`."""
+    """Return the table of `exact_windows`, for each class at the two lengths where the law has w* = `FAR`."""
     parts = []
     for name in tasks:
         for dim in dims:
@@ -131,8 +132,9 @@ def slopes_in_signal(
 def nearest_token_slopes(*, dims: Sequence[int], lengths: ArrayLike) -> pd.DataFrame:
     """Return the slope in n of a window that is as narrow as the distance to the nearest token.
 
-    The cap of the sphere with the angle arccos(1 - 1 / w) has a fraction 1 / n of the sphere, and thus one of
-    n tokens on average. The slope is between the last two ``lengths``.
+    At the angle arccos(1 - 1 / w) from the query the weights of the window w have fallen by a factor of e.
+    The cap of the sphere with this angle has a fraction 1 / n of the sphere, and thus one of n tokens on
+    average. The slope is between the last two ``lengths``.
 
     Returns:
         Columns ``dim`` and ``slope``.

@@ -96,6 +96,7 @@ def write_pdf(preset: str, root: Path = ROOT) -> Path:
         for page in [name for name in toc_pages(toc) if not LEFT_OUT.fullmatch(name)]:
             written.write_text(prepare_page(page, book), encoding="utf-8")
             print_page(program, written, sheet, page)
+            # A page has one bookmark, its name, and not one for each heading.
             item = Path(page).name.replace("_", " ")
             joined.append(sheet, outline_item=item, import_outline=False)
     joined.add_metadata({"/Title": config["title"], "/Author": config["author"]})
@@ -160,7 +161,9 @@ def print_page(program: str, page: Path, sheet: Path, name: str) -> None:
         "--disable-pdf-tagging",
         # MathJax has a minute, on the clock of the page, to draw the formulas.
         "--virtual-time-budget=60000",
+        # The page loads scripts and fonts from other files.
         "--allow-file-access-from-files",
+        # The browser keeps its own files beside the page, in the temporary folder.
         f"--user-data-dir={page.parent}",
         f"--print-to-pdf={sheet}",
         page.as_uri(),

@@ -38,6 +38,7 @@ def read_lines(text: str) -> list[Line]:
     found = []
     for line in text.splitlines():
         claim, case, number, error = line.split(" | ")
+        # A text stands in single quotes, and may contain spaces.
         pairs = re.findall(r"(\w+)=('[^']*'|\S+)", case)
         labels = {key: ast.literal_eval(value) for key, value in pairs}
         found.append(Line(claim, labels, float(number), float(error)))
@@ -51,7 +52,7 @@ def read_committed(root: Path) -> list[Line]:
 
 
 def find_unconfirmed(text: str, cards: Cards, computed: Iterable[Line]) -> list[str]:
-    """Return a problem, as a text, for each number in a page's judged links that is not confirmed.
+    """Return problems, as texts, of the numbers in a page's judged links that are not confirmed.
 
     A number is confirmed if a script computes its case, and if each line of a script for this case agrees
     with the number within the line's error.

@@ -19,10 +19,11 @@ from icl_book.claims import Claim
 from icl_book.runner import plan
 from icl_book.runner.record import describe_surprises, group_by_claim
 
-#: Matches markup in the text of a page that was left unprocessed.
+#: Matches markup that was left unprocessed in the text of a page.
 RAW = re.compile(r"\$|\{(?:cite|doc|term)\b|\]\(|\{\{|\}\}|:::|```")
 #: Matches colored code, the largest part of a page, which is not searched.
 COLORED = re.compile(r'<div class="highlight">.*?</div>', re.DOTALL)
+#: Matches a text that names a file, and does not describe an image.
 FILE_NAME = re.compile(r"^\S+\.(?:svg|png|jpe?g|gif)$|^_images/|[0-9a-f]{24}", re.I)
 LINK = re.compile(r'<a\b[^>]*\bhref="([^"]+)"')
 ANCHOR = re.compile(r'\bid="([^"]+)"')
@@ -117,6 +118,7 @@ def check_page(name: str, text: str) -> list[str]:
     for figure in article.select("figure"):
         number = figure.select_one(".caption-number")
         words = figure.select_one(".caption-text")
+        # Fewer than three words do not count as a caption.
         if not number or not words or len(words.get_text().split()) < 3:
             problems.append(f"{name}: figure {figure.get('id')} has no number or no caption")
     # Code and formulas may have the signs that `RAW` matches, so only prose stays.

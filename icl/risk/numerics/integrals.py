@@ -1,7 +1,7 @@
 r"""The integrals of the exact risk, for one window and many context lengths.
 
-They are those that `icl.risk.exact` derives, as sums over the nodes of `icl.risk.numerics.quadrature`. With
-the symbols of that module:
+They are those that `icl.risk.exact` derives, as sums over the nodes of `icl.risk.numerics.quadrature`. The
+symbols are:
 
 - w is the window, n the number of tokens, and theta the angle between a token and the query.
 - u is log s, ``z = s exp(-w (1 - cos theta))``, and ``phi = E exp(-z)``, where E is the mean over theta.
@@ -238,9 +238,10 @@ def _integrate_mesh(
     gamma = variogram_of(task, mesh.theta)
     # these are E[2 gamma z^2 e^-z] and E[z^2 e^-z], the means over one token
     single, noise = 2 * _sum_angles(second, gamma).ravel(), second.sum(-1).ravel()
-    # The derivative of g(z) in w is -z g'(z) times the gap. From the gap any constant may be subtracted: it
-    # adds a multiple of a derivative in u, whose integral is zero. The constant here is about the mean of the
-    # gap, which is 1 at w = 0 and near (d - 1) / (2 w) for a large w. It avoids cancellation.
+    # The derivative of g(z) in w is -z g'(z) times the gap. A constant may be subtracted from the gap,
+    # because this adds a multiple of a derivative in u, whose integral is zero. The constant here is about
+    # the mean of the gap, which is 1 at w = 0 and near (d - 1) / (2 w) for a large w. This avoids
+    # cancellation.
     shifted = gap - 1 / (1 + 2 * w / (task.dim - 1))
     if slopes:
         np.multiply(second - first, shifted[:, None], out=table[:, 1])
@@ -325,7 +326,7 @@ def _compute_pair_term(
     polynomials.take(1 if step == 2 else 2)
     # `done` says at which nodes P_l has averaged out
     done = np.zeros((len(table), table.shape[2]), dtype=bool)
-    # the sum has the degrees up to `last`, and the next block has at most `many` degrees
+    # the sum has degree 1 and the degrees up to `last`, and the next block has at most `many` degrees
     last, many = 2 - step, 16
     while rest > 0:
         degrees = last + step * (1 + np.arange(max(1, min(many, _MAX_TABLE // theta.size))))
@@ -342,7 +343,7 @@ def _compute_pair_term(
         if rest <= 0:
             break
         left -= m @ a
-        # e_l is flat - m_l, and the last four e_l bound all later ones
+        # e_l is flat - m_l, and later e_l are taken to be at most the largest of the last four
         neglected = rest * ((m[:, 0, :, -4:] - flat[:, 0, :, None]) ** 2).max(axis=-1).ravel()
         allowed = 1e-12 * (weight @ total[:, 0].ravel() + scale)
         if np.all(weight @ neglected <= allowed):
@@ -393,7 +394,7 @@ def _bound_neglected(task: Zonal, theta: Array, table: Array, flat: Array) -> Ar
     bessel_order = (task.dim - 3) / 2
     assert task.singular_term is not None
     # For a class of order rho, the sum of all coefficients from l on falls like (l + shift)^-rho. `rest` is
-    # this sum from _MAX_DEGREES on.
+    # this sum from _MAX_DEGREES on, extrapolated from the sum after degree 64.
     shift = task.dim / 2 - 1
     rho = task.singular_term[0]
     rest = spectrum(task, 64)[1] * ((64 + shift) / (_MAX_DEGREES + shift)) ** rho
@@ -403,7 +404,7 @@ def _bound_neglected(task: Zonal, theta: Array, table: Array, flat: Array) -> Ar
     # `narrow` says at which nodes the standard deviation of the angle is below 1 / (2 l)
     narrow = _MAX_DEGREES * np.sqrt(np.maximum(mean_square - mean_theta**2, 0.0)) < 0.5
     # this is l theta; the maximum only keeps the logarithm finite, because for small l theta P_l^2 is set to
-    # one
+    # one, or to 1 / 2 if d = 2
     argument = np.maximum(_MAX_DEGREES * mean_theta, 1e-3)
     # With nu = bessel_order, P_l is about Gamma(nu + 1) (2 / x)^nu J_nu(x) at x = l theta. The mean of J_nu^2
     # is 1 / (pi x). `log_square` is the logarithm of the mean of P_l^2.
@@ -424,7 +425,7 @@ def _freeze_below_rounding(m: Array, flat: Array, done: NDArray[np.bool_]) -> ND
     degrees), for the k nodes in u of each panel. ``done``, (panels, k), says at which nodes an earlier degree
     has averaged out. The result is ``done`` after the degrees of ``m``.
     """
-    # such an e_l counts as zero, because its square is below 1e-12 of flat^2
+    # an e_l up to this limit counts as zero, because its square is at most 1e-12 of flat^2
     limit = 1e-6 * flat[:, 0, :, None]
     small = np.abs(m[:, 0] - flat[:, 0, :, None]) <= limit
     if not small.any() and not done.any():
