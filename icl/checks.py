@@ -27,10 +27,10 @@ def integer(value: Any, name: str, minimum: float = -math.inf, maximum: float = 
     number = _convert_arrays(value)
     try:
         whole = int(number) if _is_number(number) else None
-    # NaN and infinity have no integer
+    # NaN and infinity cannot become integers
     except (ValueError, OverflowError):
         whole = None
-    # the caller may compute with the integer as a float, so it is at most the largest float
+    # the caller may compute with the integer as a float, so the integer is at most the largest float
     largest = min(maximum, sys.float_info.max)
     if whole is None or whole != number or not minimum <= whole <= largest:
         _refuse(value, name, "an integer", minimum, maximum)
@@ -85,9 +85,10 @@ def choice(value: Any, name: str, allowed: Iterable[str], hint: str = "") -> str
 
 
 def affordable(cost: float, maximum: float, name: str, value: Any, unit: str) -> None:
-    """Raise if the ``cost`` of ``value`` is above ``maximum``, where it would take days or all memory.
+    """Raise if the ``cost`` of a computation with ``value`` is above ``maximum``.
 
-    Both are counted in ``unit``, for instance numbers that are held at once.
+    Such a computation would take days or all memory. ``cost`` and ``maximum`` are counted in ``unit``, for
+    instance numbers that are held at once.
     """
     if cost > maximum:
         raise ValueError(
@@ -131,7 +132,7 @@ def table(value: Any, name: str, maximum: float) -> NDArray[np.float64]:
     # a single number, and a value that is not an array of numbers, have become arrays without axes
     if numbers.ndim == 0:
         raise ValueError(_describe_wrong_entry(value, name))
-    # unlike abs, max and min make no second array of the table's size; NaN makes the comparison false
+    # abs would make a second array of the table's size, unlike max and min; NaN makes the comparison false
     if not max(numbers.max(initial=0), -numbers.min(initial=0)) <= maximum:
         wrong = ~(np.abs(numbers) <= maximum)
         at = np.unravel_index(int(wrong.argmax()), wrong.shape)
@@ -214,6 +215,7 @@ def tensor(value: Any, name: str, *shape: int | str, finite: bool = True) -> Non
         raise ValueError(f"{name}={shown(value)}: must be a dense tensor of PyTorch")
     if not value.is_floating_point():
         raise ValueError(f"{name} has dtype {value.dtype}: must be a floating type")
+    # without `shape` the slice would have all axes
     ends = tuple(value.shape[-len(shape) :]) if shape else ()
     if len(ends) < len(shape) or any(
         length < 1 or (length != axis and not isinstance(axis, str))
@@ -264,7 +266,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _convert_arrays(value: Any) -> Any:
-    """Return a tensor, a data frame or any other value with ``__array__`` as a plain array of NumPy.
+    """Convert a tensor, a data frame or another array-like value with ``__array__`` to an array of NumPy.
 
     An array without axes becomes a plain number, a masked entry NaN, and an array that cannot be converted
     None. Lists and tuples become lists of converted entries. Any other value is returned as it is.
@@ -277,6 +279,7 @@ def _convert_arrays(value: Any) -> Any:
             dense = value.detach().to_dense().cpu()
             # NumPy has neither bfloat16 nor other short floats of PyTorch
             array = (dense.double() if dense.is_floating_point() else dense).numpy()
+        # a number of NumPy has __array__, too, but is a plain number already
         elif hasattr(type(value), "__array__") and not isinstance(value, np.generic):
             array = np.asanyarray(value)
         else:
@@ -352,7 +355,7 @@ def _describe_place(value: Any, at: tuple[Any, ...]) -> str:
 
 
 def _describe_allowed(entry: Any) -> str:
-    """Say what is allowed in place of an entry that is not a number."""
+    """Say what is allowed in place of an entry that is not a finite number."""
     if isinstance(entry, bool | np.bool_):
         return "a number, .astype(float) makes 0 and 1 of booleans"
     if isinstance(entry, complex):

@@ -149,6 +149,7 @@ def find_matrix(X: Array, labels: Array, group: NDArray[np.intp], kind: str) -> 
         raise ValueError(
             f"X has {count} tokens, or groups of tokens: must have 6 or more, a third of which is held out"
         )
+    # the weights depend on differences of tokens only; near zero their inner products are rounded by less
     tokens = X - np.median(X, axis=0)
     # the stopping rule depends on the size of the error; scaling by a power of two is exact
     labels = np.ldexp(labels, -int(np.frexp(np.abs(labels).max())[1]))
@@ -170,6 +171,7 @@ def find_matrix(X: Array, labels: Array, group: NDArray[np.intp], kind: str) -> 
         measure_losses(start.root), measure_losses(root), group[held_out]
     )
     start = _find_start(tokens, labels, group)
+    # this quantile of Student's distribution is two for many groups, and larger for few
     if gain > float(stdtrit(groups - 1, _CONFIDENCE)) * error:
         root = _search(tokens, labels, group, kind, start)
     else:
@@ -278,7 +280,7 @@ def left_out_gradient(X: Array, y: Array, A: Array, group: NDArray[np.intp]) -> 
 
     Let omega be the weights, p the predictions, and ``G_ij = 2/m omega_ij (p_i - y_i).(y_j - p_i)``. The
     gradient is ``-1/2 (X' diag(c) X - X' G X - X' G' X)``, where c are the sums of the columns of G. The sums
-    of its rows are zero.
+    of the rows of G are zero, and add nothing.
 
     Args:
         X: Tokens, (n, d).
@@ -309,7 +311,7 @@ def left_out_gradient(X: Array, y: Array, A: Array, group: NDArray[np.intp]) -> 
             weights = nearness(Z[rows], Z)
         else:
             weights = Z[rows] @ Z.T
-            # minus half the squared distances, up to a constant in each row
+            # the result is minus half the squared distances, up to a constant in each row
             weights -= half_squares
         own_group = group[rows][:, None] == group
         weights[own_group] = -np.inf

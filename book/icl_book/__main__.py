@@ -136,8 +136,11 @@ def main(arguments: list[str] | None = None) -> int:
     """Run a command of the command line, and return the exit status."""
     options = make_parser().parse_args(arguments)
     try:
+        # This raises BadInput if the working directory lies in one copy of the repository and this code in
+        # another.
         provenance.check_tree(Path.cwd())
         status = _run_command(options)
+        # If the pipe of the output is closed, this raises here, and not when Python ends.
         sys.stdout.flush()
         return status
     except BrokenPipeError:
@@ -148,12 +151,14 @@ def main(arguments: list[str] | None = None) -> int:
         return 128 + signal.SIGPIPE
     except KeyboardInterrupt:
         print("interrupted; what is done is kept, the same command goes on from there", flush=True)
+        # This is 128 + SIGINT, which a shell reports for a program that Ctrl-C ended.
         return 130
     except BadInput as error:
         print(f"error: {error}", file=sys.stderr)
     except OSError as error:
         if error.strerror is not None:
-            # The operating system refused, for example because the disk is full.
+            # The operating system refused, for example because the disk is full. If a file could not be
+            # moved, `filename2` is its new path.
             why = f"{error.filename2 or error.filename or 'a file'}: {error.strerror}"
         elif isinstance(error.args[0], list):
             # A folder was copied: the error lists each file with its reason. The first reason is shown.
@@ -180,6 +185,7 @@ def _run_command(options: argparse.Namespace) -> int:
                 return 0
             pairs.refuse_edited([options.name])
             for run in plan.plan(options.preset, options.name, " ".join(options.values)):
+                # This raises BadInput if the claims have a mistake, or if this machine lacks the device.
                 check_ready([run])
                 print(f"result: {os.path.relpath(execute(run, options.label))}")
         case "book":
@@ -228,6 +234,7 @@ def _run_command(options: argparse.Namespace) -> int:
             from icl_book.site import assemble
 
             assemble.write_readme()
+            # Numbers in the ``.py`` of chapters may have changed, so that their ``.ipynb`` are made anew.
             pairs.sync()
         case "judge":
             from icl_book.claims.card import write_text

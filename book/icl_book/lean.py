@@ -16,7 +16,8 @@ from contextlib import contextmanager, suppress
 
 def begin() -> None:
     """Search for garbage rarely, and skip a grammar of jsonschema that takes a second to build."""
-    # The first number is how many new objects start a search. Python's own number is far smaller.
+    # The first number is how many new objects start a search among the new ones. After 50 such searches older
+    # objects are searched, too, and after 20 of those all objects. Python's own numbers are smaller.
     gc.set_threshold(50_000, 50, 20)
     # Importing a name whose entry is None fails. Jsonschema then does without the grammar.
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
@@ -26,8 +27,8 @@ def begin() -> None:
 def program() -> Iterator[None]:
     """Call `begin`, run the block, and end the process without freeing its memory.
 
-    Otherwise the process ends as usual: it waits for threads, calls the functions of `atexit` that were
-    registered in the block, and has the exit status of the block.
+    In everything else the process ends as usual: it waits for threads, calls the functions of `atexit` that
+    were registered in the block, and has the exit status of the block.
     """
     begin()
     # An uncaught exception leaves this status.

@@ -31,9 +31,12 @@ _PRINTED: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
 
 
 def format_number(value: float | str, digits: str = ".5g") -> str:
-    """Format a number as the format ``digits`` says, but zero without sign or exponent (``0.00``, ``0``)."""
+    """Format a number as the format ``digits`` says.
+
+    What this format rounds to zero has neither a sign nor an exponent: ``0.00``, ``0``.
+    """
     text = format(float(value), digits)
-    # A number that is not zero has one of these digits, or is inf or nan.
+    # Unless it is rounded to zero, a number has one of these digits before its exponent, or is inf or nan.
     return (
         text
         if re.search("[1-9a-z]", text.partition("e")[0])
@@ -44,8 +47,9 @@ def format_number(value: float | str, digits: str = ".5g") -> str:
 def format_interval(ends: Sequence[float | str], digits: int = 5) -> str:
     """Format an interval in plain text, e.g. ``[0.98, 1.02]``, or ``≥ 0.98`` if one end is infinite.
 
-    The ends have ``digits`` digits, and at least five. If they would look alike, they have more digits, up to
-    twelve. Equal ends are written once, with five digits. Two infinite ends are written "any number".
+    The ends have ``digits`` significant digits, and at least five. If they would look alike, they have more
+    digits, up to twelve. Equal ends are written once, with five digits. Two infinite ends are written "any
+    number".
     """
     low, high = map(float, ends)
     if math.isinf(low) and math.isinf(high):
@@ -58,7 +62,7 @@ def format_interval(ends: Sequence[float | str], digits: int = 5) -> str:
     # Ends of different signs never look alike, nor does zero look like another number.
     needed = 0
     if low * high > 0:
-        # With this many digits the ends look different.
+        # With this many digits the ends differ by about ten units of the last digit, or more.
         needed = 2 - math.floor(math.log10((high - low) / max(abs(low), abs(high))))
     form = f".{min(12, max(5, digits, needed))}g"
     return f"[{format_number(low, form)}, {format_number(high, form)}]"

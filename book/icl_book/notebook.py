@@ -45,20 +45,21 @@ def setup(namespace: MutableMapping[str, Any], **entries: int | str) -> None:
             list, both lists must have the same length.
 
     Raises:
-        BadInput: If the notebook has no parameter yet, if the type or the value of one is wrong, if the
+        BadInput: If no parameter is defined yet, if the type or the value of one is wrong, if the
             notebook lies in another tree (`icl_book.provenance.check_tree`), or if a condition of ``entries``
             fails.
     """
     provenance.check_tree(Path.cwd())
     _draw_into_notebook(get_ipython())
     plots.style()
-    # Only runs for the book have figures for a phone.
+    # This variable is set only in runs for the book, which have figures for a phone, too.
     if os.environ.get("ICL_NARROW"):
         narrow.attach(get_ipython())
     names = [name for name in PARAMETERS if name in namespace]
     if not names:
         raise BadInput("notebook.setup(globals()): no parameters cell was executed before it")
-    # Papermill writes numbers of NumPy as text, which is turned into numbers again.
+    # Papermill writes numbers of NumPy as text, which is turned into numbers again. The second argument has
+    # the names that `validate` allows, here all names, because each is in `PARAMETERS`.
     values = validate({name: parse_injected(namespace[name]) for name in names}, names)
     namespace.update(values)
     for name, need in entries.items():
@@ -70,7 +71,7 @@ def setup(namespace: MutableMapping[str, Any], **entries: int | str) -> None:
 
 
 def _check_entries(namespace: MutableMapping[str, Any], name: str, need: int | str) -> None:
-    """Raise BadInput unless the list ``name`` is as ``need`` says, a value of ``entries`` of `setup`."""
+    """Raise BadInput unless the list ``name`` fulfils ``need``, one of the conditions that `setup` takes."""
     entry = namespace[name]
     if isinstance(need, str):
         good = len(entry) == len(namespace[need])
@@ -90,6 +91,7 @@ def _draw_into_notebook(shell: Any) -> None:
     Args:
         shell: The shell of IPython. In a notebook it has a kernel. In a plain script it is None.
     """
+    # If the variable is not set, `wanted` is empty. A backend never has this name, and so nothing changes.
     wanted = os.environ.get("MPLBACKEND", "").lower()
     # The name of a backend for notebooks is like module://matplotlib_inline.backend_inline.
     for_scripts = not wanted.startswith("module://")
@@ -99,7 +101,7 @@ def _draw_into_notebook(shell: Any) -> None:
 
 
 def _print_verdicts(judge: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that does what ``judge`` does, and also prints the card.
+    """Return a function that does what ``judge`` does, and also prints the verdict in one line.
 
     A notebook shows the card that ``judge`` returns at the end of a cell. A plain script does not.
     """

@@ -86,6 +86,7 @@ def gaussian_risk(dim: int, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike) ->
     2.0
     """
     dim, (w, n, noise_std) = check_gaussian(dim, w, n, noise_std)
+    # the rows are the bias, C, and their derivatives in w
     fine = query_means(dim, w.ravel(), n.ravel())[:4]
     coarse = query_means(dim, w.ravel(), n.ravel(), **_COARSE)[:2]
     error = np.max(np.abs(coarse / fine[:2] - 1), axis=0, initial=_EPS).reshape(w.shape)
@@ -185,8 +186,8 @@ def gaussian_window(dim: int, n: ArrayLike, noise_std: ArrayLike) -> GaussianWin
     begin = 0.2 * linear_w / np.maximum(1.0, 0.3 * math.sqrt(dim) * linear_w)
     steps = np.ceil(np.log(1.25 / begin) / math.log(RATIO))
     # A problem is a pair (n, noise_std). `lowest` searches the variable w / unit, which begins at FIRST and
-    # grows by the factor RATIO. These units let every scan visit w = 1.25, so that problems with the same n
-    # share their values of w.
+    # grows by the factor RATIO. These units let every scan visit w = 1.25. So problems with the same n share
+    # their values of w, which `query_means` computes once.
     unit = 1.25 / FIRST * RATIO**-steps
 
     def curve(windows: Array, some: ProblemIndices) -> Array:
@@ -216,6 +217,7 @@ def gaussian_window(dim: int, n: ArrayLike, noise_std: ArrayLike) -> GaussianWin
     # The scan computes its first windows in one call. There are at most 51 of them, and no problem passes
     # w = 1.25 with them.
     ahead = 1 + int(steps.min(initial=50))
+    # True says that the risks fall at w = 0.
     found = lowest(curve, at_zero, True, _MAX_SEARCH_W / unit, several, ahead)
     # these rows are right for n = 1, where w is set to 0
     w, risk, gap, error, gap_error = np.stack(
@@ -270,7 +272,8 @@ def _polish(
         move, _ = compute_step()
         near_one = w > 0.5
         gap, w = gap + move, w - move
-        # the smaller of gap and w has the smaller rounding error, so that the other is computed from it
+        # Where w is above 1/2, the gap is smaller and has the smaller rounding error, and w is computed from
+        # the gap. Elsewhere the gap is computed from w.
         gap, w = np.where(near_one, gap, 1 - w), np.where(near_one, 1 - gap, w)
     move, risk = compute_step()
     coarse_move, _ = compute_step(**_COARSE)

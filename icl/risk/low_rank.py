@@ -50,8 +50,9 @@ def low_rank_risk(
         noise_std: Standard deviation sigma of the label noise, which broadcasts with ``n``.
 
     Raises:
-        ValueError: If an argument is out of range, if c or e exceeds about 1,000, if both together are too
-            large, or if two quadrature rules differ by more than a share of 1e-7.
+        ValueError: If an argument is out of range, if c or e exceeds about 1,000, or about 5,000 where the
+            sphere of this factor is S^0, if c and e together are too large, or if two quadrature rules differ
+            by more than a share of 1e-7.
     """
     dim, rank = integer(dim, "dim", 2, MAX_DIM), integer(rank, "rank", 1)
     if rank >= dim:
@@ -66,11 +67,11 @@ def low_rank_risk(
     # these are steps of the trapezoid rule in u = log s
     step, coarse_step = 0.25, 0.375
     # `_integrate` computes exp(-z) at a point u for all pairs of angles with tau from about u - 6 to u + 8 +
-    # _CUT, and tau is at most 2 (c + e). So each pair is used at about seen / step points u, and `work` is
-    # the number of exponentials.
+    # _CUT. So each pair is used at up to (_CUT + 14) / step points u, and `work` is about the number of
+    # exponentials. For a small c + e `seen` is less, but then `work` is far below _MAX_WORK in any case.
     seen = min(2 * (c + e) + 1, _CUT + 14)
     work = nodes[0] * nodes[1] * seen / step
-    # S^0 needs two angles for every c. Then `work` is small for a large c, but u runs over 2 (c + e).
+    # S^0 needs two angles for every c. Then `work` is small for a large c, but u runs up to 2 (c + e).
     if max(nodes) > _MAX_NODES or work > _MAX_WORK or c + e > _MAX_NODES:
         raise ValueError(f"c={c:g}, e={e:g}: too large, alone or together")
     if lengths.size == 0:
@@ -95,7 +96,9 @@ def _count_angles(dim: int, w: float) -> int:
     # without a kernel the integrands are at most linear in the cosine, and the mean of the cosine is enough
     if w == 0:
         return 1
-    # S^0 has two points. The minimum is needed because a huge w would give infinity, which is not an integer.
+    # S^0 has two points. `low_rank_risk` compares the risk with that of three quarters as many angles, which
+    # shows that the angles are enough. The minimum is needed because a huge w would give infinity, which is not an
+    # integer.
     return 2 if dim == 1 else 24 + math.ceil(min(4 * w, _MAX_WORK))
 
 
@@ -117,27 +120,28 @@ def _integrate(
     tau = c * gap + e * np.tile(outside, inside.size)
     p = np.outer(p_inside, p_outside).ravel()
 
-    # The trapezoid rule begins at this u. For small u the integrand is about n exp(2u) E[exp(-2 tau)]. Its
-    # integral is about E[exp(-2 tau)] / (n E[exp(-tau)]^2), or one if that is smaller. At the first u the
-    # integrand is exp(-_CUT) times the smaller of these two numbers.
+    # The trapezoid rule begins at this u. For small u the integrand of the noise is about
+    # n exp(2u) E[exp(-2 tau)]. The integral is about r = E[exp(-2 tau)] / (n E[exp(-tau)]^2), but at most
+    # one. At the first u the integrand is exp(-_CUT) min(r, 1). The largest n has the smallest such u.
     log_max_n = math.log(n.max())
     by_mean = -log_max_n - math.log(p @ np.exp(-tau))
     by_one = -0.5 * (log_max_n + math.log(p @ np.exp(-2 * tau)))
     u = min(by_mean, by_one) - _CUT / 2
-    # from here on tokens are sorted by tau; `below[k]` is the probability of the tokens before token k
+    # from here on tokens are sorted by tau; `below[i]` is the probability of the tokens before token i
     order = np.argsort(tau)
     gap, tau, p = gap[order], tau[order], p[order]
     below = np.concatenate([[0.0], np.cumsum(p)])
     # the logarithm of a gap of zero is -infinity, which is right here
     with np.errstate(divide="ignore"):
         logs = np.log([p, p * gap])
-    # These are the logarithms of E exp(-k tau) and E gap exp(-k tau), over the tokens from `first` to the
-    # last. The axes are k = 1, 2; without and with the gap; and `first`.
+    # These are the logarithms of the parts of E exp(-k tau) and E gap exp(-k tau) that come from the tokens
+    # from `first` to the last. The axes are k = 1, 2; without and with the gap; and `first`.
     log_tail = np.pad(
         [logs - tau, logs - 2 * tau], [(0, 0), (0, 0), (0, 1)], constant_values=-np.inf
     )
     log_tail = np.logaddexp.accumulate(log_tail[..., ::-1], axis=-1)[..., ::-1]
-    # each round of the loop does as many points as fit into the cache
+    # Each round of the loop does as many points as fit into the cache, but at most 32. With more points, more
+    # tokens would be computed at points where their exponentials are known.
     steps = step * np.arange(min(32, max(1, 2**16 // tau.size)))
     total = np.zeros((2, n.size))
     # where u exceeds the largest tau by 5, exp(-z) is at most exp(-148)
@@ -152,12 +156,13 @@ def _integrate(
         # `once` is z exp(-z)
         once = z * (1 - missed)
         twice = z * once
-        # means of z and z^2 over the tokens from `end` on, (points, 2): without and with the gap
+        # These are the parts of the means of z and z^2 that come from the tokens from `end` on, (points, 2):
+        # without and with the gap.
         linear, square = (
             np.exp(k * (u + steps[:, None]) + log_tail[k - 1, :, end]) for k in (1, 2)
         )
         one_minus_phi = below[begin] + missed @ p_seen + linear[:, 0]
-        # without the minimum rounding could make phi zero, and log phi infinite
+        # By rounding, phi could be zero and log phi infinite. The minimum prevents this.
         log_phi = np.log1p(-np.minimum(one_minus_phi, 1 - 1e-16))[:, None]
         # n phi^(n-1) and n (n-1) phi^(n-2), (points, lengths), of the integrals in `icl.risk.exact`
         single = n * np.exp((n - 1) * log_phi)
@@ -170,7 +175,7 @@ def _integrate(
         if np.all((n - 1) * log_phi[-1] < -_CUT):
             break
         u += step * steps.size
-    # both terms of the bias have the factor 1 / k, of the variogram and of a_1
+    # Both terms of the bias have the factor 1 / k: the first by the variogram, and the second by a_1.
     return step * total / [[rank], [1]]
 
 
@@ -178,7 +183,7 @@ def _integrate(
 def _make_angles(dim: int, nodes: int) -> tuple[Array, Array]:
     """Return ``1 - cos`` at the nodes of a Gauss rule for the angle on S^{dim-1}, and their probabilities.
 
-    S^0 has two points, for every number of nodes above one.
+    On S^0 the rule has two points, whatever number above one is asked for.
     """
     # a single node is at the mean of the cosine, zero, see `_count_angles`
     if nodes == 1:

@@ -109,7 +109,9 @@ def explain_refusal(reading: str) -> str:
 def statement_record(claim: Claim) -> Record:
     """Return the part of a record that comes from the claim; a claim without a rule has no other part."""
     said: Record = _CLAIM.dump_python(claim, mode="json", exclude=_LEFT_OUT)
+    # A late reading was added after its data were seen.
     late = [reading.name for reading in claim.alternatives if reading.late]
+    # These are the situations in which alternative readings hold, by the name of the reading.
     could = {a.name: a.could for a in claim.alternatives if a.could}
     return said | {
         "title": claim.title or claim.statement,
@@ -121,7 +123,7 @@ def statement_record(claim: Claim) -> Record:
         "depends_on": [choice.what for choice in claim.depends_on],
         "late": late,
         "could": could,
-        # `icl_book.claims.judge.decide` replaces it by the verdict on the evidence.
+        # `icl_book.claims.judge.decide` replaces the expected verdict by the verdict on the evidence.
         "verdict": str(claim.expected),
     }
 
@@ -133,7 +135,8 @@ def _name_origin(claim: Claim) -> str:
     key, _, line = claim.place.partition(":")
     place = f"{SOURCES[key].name}, line {line}"
     who = str(claim.authority)
-    # We know some words of authors only from our notes on other papers, whose name begins with "formulas".
+    # We know some words of authors only from our notes on other papers. These notes are a source whose name
+    # begins with "formulas".
     among_notes = claim.authority in OWN and place.startswith("formulas")
     link = ", found among the " if among_notes else ": "
     # Some names of sources already say who speaks, such as "machine-written summary of ...".
@@ -216,9 +219,10 @@ def _format_ends(ends: Sequence[float | str], digits: int) -> list[str]:
 
 
 def _measure_distance(case: Mapping[str, Any], permits: str, outcome: str) -> float:
-    """Return how far the interval of a case lies outside the permitted range, or inside it if it agrees.
+    """Return how far the interval of a case lies outside the permitted range.
 
-    An undecided case is partly outside, and the distance is how far it reaches out. ``permits`` is the key of
+    For a case that agrees, it is how far the interval lies inside the range. The interval of an undecided
+    case is partly outside, and the distance is how far the interval reaches out. ``permits`` is the key of
     the permitted range, and ``outcome`` is the outcome of the case.
     """
     low, high = map(float, case["interval"])
@@ -226,8 +230,9 @@ def _measure_distance(case: Mapping[str, Any], permits: str, outcome: str) -> fl
     if outcome == "agrees":
         return min(low - least, most - high)
     if outcome == "contradicts":
-        # The interval is wholly below or wholly above the permitted range. The distance is measured from its
-        # nearer end, which is the high end if it is below, and the low end if it is above.
+        # The interval is wholly below or wholly above the permitted range. The distance is measured from the
+        # nearer end of the interval: from the high end of an interval below the range, and from the low end
+        # of an interval above.
         low, high = high, low
     # Two infinite ends are not subtracted, because their difference is not a number.
     below = least - low if low < least else 0.0
@@ -284,7 +289,7 @@ def describe_contradiction(cases: Cases, main: bool = False) -> str:
             else:
                 span = f"{format_number(ends[0])} to {format_number(ends[-1])}"
                 clause = f"{side} the limit for its setting ({span})"
-            # Cases are limited on different sides, so the sentence says how many are limited on this side.
+            # Not every case is limited on both sides, so the sentence says how many are limited on this side.
             if lows and highs:
                 limited = [case for case in cases if math.isfinite(float(case["permitted"][index]))]
                 if len(limited) == 1:
@@ -342,7 +347,7 @@ def _write_case(case: Mapping[str, Any]) -> str:
 
 
 def _write_markdown(card: str) -> str:
-    """Write what `write_text` returns as Markdown, with the title in bold and lists of numbers folded."""
+    """Turn the text of `write_text` into Markdown, with the title in bold and lists of numbers folded."""
     # A part is one line without an indent, or successive lines with an indent. The first part is the title,
     # and the second has the verdict and the quotation.
     parts = re.findall(r"^\S.*|(?:^  .*\n?)+", card, re.MULTILINE)

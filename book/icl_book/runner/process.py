@@ -49,6 +49,7 @@ def prepare(root: Path = ROOT) -> None:
         folder = os.environ.get(name)
         if folder and not writable(Path(folder)):
             del os.environ[name]
+    # `Path.home` would raise for a user without a home folder.
     home = Path(os.path.expanduser("~"))
     used = [home, *(folder for folder in (home / ".cache", home / ".config") if folder.exists())]
     if not (home.is_dir() and all(map(writable, used))):
@@ -133,8 +134,9 @@ def run(
 def interrupt_family(pid: int) -> None:
     """End a process and its descendants by SIGINT, then by SIGTERM, then by SIGKILL.
 
-    After each signal they have `MAX_TIDYING_SECONDS` to remove their files and to end. SIGTERM is needed
-    because background jobs of a shell ignore SIGINT.
+    After each signal these processes have `MAX_TIDYING_SECONDS` to remove their files and to end. SIGTERM is
+    needed because background jobs of a shell ignore SIGINT. The descendants are listed once, before the first
+    signal, and a process that is started later gets none.
     """
     with suppress(psutil.NoSuchProcess):
         family = [psutil.Process(pid)]
@@ -166,8 +168,8 @@ def scratch(prefix: str, parent: Path | None = None) -> Iterator[str]:
     ) as folder:
         handle = os.open(folder, os.O_RDONLY)
         try:
-            # On a file system without locks this raises. The lock of `_remove_abandoned` raises there, too,
-            # so that nothing is removed.
+            # On a file system without locks `flock` raises. It also raises there in `_remove_abandoned`, so
+            # that nothing is removed.
             with suppress(OSError):
                 fcntl.flock(handle, fcntl.LOCK_EX)
             yield folder
@@ -185,8 +187,8 @@ def _remove_abandoned(folder: Path) -> None:
     """Remove a folder of `scratch`, unless it is another user's, is new or is in use.
 
     A folder is new if it is younger than `MIN_ABANDONED_SECONDS`. It is in use if a process holds a lock on
-    the folder itself or on a folder directly inside it. The folder of a call has the folders of its runs
-    inside, and a run may outlive the call.
+    the folder itself or on a folder directly inside it. A call of `icl_book.runner.schedule.schedule` has a
+    folder with the folders of its runs inside, and a run may outlive the call.
     """
     # Locking what another process holds raises OSError, which ends the block before anything is removed.
     with suppress(OSError), ExitStack() as stack:

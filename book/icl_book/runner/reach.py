@@ -71,7 +71,8 @@ def _list_imports_of(root: Path, path: Path, changed: int) -> list[str]:
 
 def _list_imports(root: Path, tree: ast.Module) -> Iterator[str]:
     """Yield the modules that define what a piece of code imports."""
-    # These are the names that the code takes from the package itself: `risk` in ``icl.risk``.
+    # The line ``import icl`` imports the modules of `icl` on first use only. So these names count, which the
+    # code takes from the package itself: `risk` in ``icl.risk``.
     attributes = {
         node.attr
         for node in ast.walk(tree)

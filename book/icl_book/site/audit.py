@@ -63,7 +63,7 @@ class AuditedClaim:
 
 
 def audit_claims(registry: Mapping[str, Claim], runs: Iterable[Record]) -> list[AuditedClaim]:
-    """Return the audited claim of each claim of the registry, in its order.
+    """Return the audited claim of each claim of the registry, in the order of the registry.
 
     ``runs`` are results, as `icl_book.runner.record.collect` returns them. If several of them judge a claim,
     the first counts.
@@ -180,6 +180,7 @@ def resolve(text: str, cards: Cards, link: Callable[[Record, str, str], str]) ->
     def show(found: re.Match[str]) -> str:
         claim_id, case, form = _check(found[3], cards)
         card = cards[claim_id]
+        # The number of our reading comes first, if several readings have a case of this name.
         values = _find_measured(card, case)
         if values:
             return link(card, _format(values[0], form), case)
@@ -201,6 +202,7 @@ def renumber(text: str, cards: Cards) -> str:
 
     def write(found: re.Match[str]) -> str:
         claim_id, case, form = _check(found[3], cards)
+        # The number of our reading comes first, if several readings have a case of this name.
         values = _find_measured(cards[claim_id], case)
         if case and not values:
             return found[0]

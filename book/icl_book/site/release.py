@@ -81,6 +81,7 @@ def release(preset: str, root: Path = ROOT) -> Path:
     new.mkdir(parents=True)
     try:
         fill(new, version, preset, runs, manifest_text, root)
+        # This moves the folder, so that `new` exists below only after an error.
         assemble.swap(new, place)
     finally:
         shutil.rmtree(new, ignore_errors=True)
@@ -100,6 +101,7 @@ def fill(
     ``runs`` are the executed notebooks by chapter.
     """
     book = root / "_build" / "book" / preset
+    # The file .digest says what the book was made of, and is not a page.
     name = f"softmax-icl-book-{version}"
     (place / "manifest.json").write_text(manifest_text, encoding="utf-8")
     pages = {
@@ -119,7 +121,7 @@ def fill(
 
 
 def write_notebook(root: Path, name: str, path: Path) -> bytes:
-    """Return the file of an executed notebook, with today's text and the numbers of its cards there."""
+    """Return an executed notebook as bytes. Its text is that of today, with the numbers of its own cards."""
     source = root / "notebooks" / f"{name}.py"
     content = stage.update_text(source, read_json(path), cards([collect(path)]))
     return json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n"
@@ -160,6 +162,7 @@ def build_packages(place: Path, root: Path) -> None:
             cwd=folder,
             # The wheel records the permissions of its files, which must not depend on the user's settings.
             umask=0o022,
+            # This is the date of the files in the wheel.
             env=os.environ | {"SOURCE_DATE_EPOCH": str(SECONDS)},
             capture_output=True,
             text=True,
