@@ -97,8 +97,8 @@ def _count_angles(dim: int, w: float) -> int:
     if w == 0:
         return 1
     # S^0 has two points. `low_rank_risk` compares the risk with that of three quarters as many angles, which
-    # shows that the angles are enough. The minimum is needed because a huge w would give infinity, which is not an
-    # integer.
+    # shows that the angles are enough. The minimum is needed because a huge w would give infinity, which is
+    # not an integer.
     return 2 if dim == 1 else 24 + math.ceil(min(4 * w, _MAX_WORK))
 
 
