@@ -36,7 +36,11 @@ if TYPE_CHECKING:
 
 
 def root_seed() -> int:
-    """Return the value of the environment variable ``ICL_SEED``, or 0 if it is not set or empty."""
+    """Return the value of the environment variable ``ICL_SEED``, or 0 if it is not set or empty.
+
+    Raises:
+        ValueError: If the value is not an integer from 0 to 2**31 - 1.
+    """
     text = os.environ.get("ICL_SEED") or "0"
     if not text.isdecimal() or int(text) >= 2**31:
         raise ValueError(f"ICL_SEED={text!r}: must be an integer from 0 to 2**31 - 1")
@@ -168,7 +172,10 @@ def _parse_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 @functools.cache
 def _find_compiled() -> Any:
-    """Return the compiled loop for normal numbers; None if numba is missing or PyTorch's numbers differ."""
+    """Return the compiled loop for normal numbers.
+
+    Return None if numba is missing, or if PyTorch's numbers differ by more than rounding.
+    """
     if not can_compile():
         return None
     from icl.compiled.normal import normal

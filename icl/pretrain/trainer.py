@@ -68,16 +68,16 @@ def pretrain(
         optimizer: "adam", with the constants 0.9, 0.999 and 1e-8, or "sgd", the plain gradient step.
         schedule: "linear" lets the step size fall to zero, as ``learning_rate (1 - step / steps)``.
             "constant" keeps the initial step size.
-        shared_tokens: Whether units with the same seed, context length and covariates see the same
-            covariates, noise and, class by class, functions.
+        shared_tokens: Whether units with the same seed, context length and law of the covariates see the
+            same covariates and noise, and if they have the same class, too, the same functions.
         stream: "portable", the same random numbers on every device, or "native", see `icl.streams`.
         dtype: "float64" or "float32", the type of all numbers.
         record: Increasing step counts. The result keeps the parameters after so many steps; 0 is the start.
         progress: Whether to show a progress bar of the steps, on standard error.
 
     Returns:
-        The trained units. A warning names each unit that diverged. Another warning says if numba or triton is
-        not installed, which compiled code needs.
+        The trained units. A warning names each unit that diverged. Another warning says if numba or triton,
+        which compiled code needs, is not installed.
 
     Raises:
         ValueError: If there are no units, their dimensions differ, two units have the same seed without
@@ -105,6 +105,7 @@ def pretrain(
             sweep.train(bar.update)
     else:
         sweep.train()
+    # the other entries of the state are the moments of Adam
     parameters = sweep.by_unit(sweep.state[0])
     diverged = tuple(
         unit
@@ -178,8 +179,8 @@ def train_grid(
 
     All other arguments, and ``options``, are those of `pretrain`. Three defaults are different:
     ``stream="native"`` and ``dtype="float32"``, which are the fastest, and ``shared_tokens=True``. With
-    shared tokens, settings that have the same context length and covariates see the same tokens with each
-    seed. ``shared_tokens=False`` is possible with a single setting only.
+    shared tokens, settings with the same context length and law of the covariates see the same tokens with
+    each seed. ``shared_tokens=False`` is possible with a single setting only.
 
     Raises:
         ValueError: If lists have different lengths or are empty, and for what `UnitConfig` and `pretrain`
@@ -197,7 +198,7 @@ def train_grid(
     shared_rate: Any = learning_rate
     if sequence(learning_rate) is not None:
         given["learning_rate"] = learning_rate
-        # every unit has its own rate, so that `pretrain` does not use this one, but it checks it
+        # Every unit has its own rate. So `pretrain` checks the shared rate, but does not use it.
         shared_rate = 0.05
     lists = {name: sequence(value) for name, value in given.items()}
     lengths = {name: len(value) for name, value in lists.items() if value is not None}

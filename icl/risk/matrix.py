@@ -14,7 +14,7 @@ term depends on the query. By the addition theorem the mean of ``P_l(x_i . x_q)`
 ``P_l(x_i . z / kappa) P_l(c)``.
 
 The risk of M is the mean of rho over the query, which `icl.risk.numerics.matrix_means` computes. In more than
-five dimensions it refuses most matrices, as `matrix_risk` says.
+five dimensions most matrices are refused, as `matrix_risk` says.
 """
 
 from __future__ import annotations

@@ -90,6 +90,7 @@ def monte_carlo_risk(
         labels = values[:, :-1] + noise_std * torch.from_numpy(rng.standard_normal(weights.shape))
         return ((weights * labels).sum(-1) - values[:, -1]) ** 2
 
+    # each context needs its tokens, a matrix (n, d)
     return _average(compute_losses, task.dim, n, contexts, seed, task.dim)
 
 
@@ -136,7 +137,7 @@ def _average(
     """
     contexts = integer(contexts, "contexts", 2, 10**8)
     affordable(n * max(dim, width), _MAX_NUMBERS, "n", n, "numbers for one context")
-    # a piece needs at most two million numbers, unless a single context needs more
+    # the losses of a piece need at most two million numbers, unless a single context needs more
     chunk = max(1, min(contexts, 2_000_000 // (n * width)))
     pieces: list[Array] = []
     for step, start in enumerate(range(0, contexts, chunk)):

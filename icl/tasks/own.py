@@ -64,6 +64,7 @@ def _project_on_circle(task: Zonal, degree: int) -> tuple[Array, float]:
     # coefficients below this threshold are rounding errors
     a = np.where(a > 1e-15 * size, a, 0.0)
     rest = float(task.covariance(np.array(1.0)) - a.sum())
+    # this difference has a larger rounding error than a single coefficient
     return a[1:], rest if rest > 1e-14 * size else 0.0
 
 
@@ -77,7 +78,8 @@ def _transform_covariance(task: Zonal, degree: int, nodes: int) -> tuple[Array, 
     # only user-defined classes need this import
     from scipy.fft import dct
 
-    # Entry l of this transform is twice the sum of k cos(l theta) over the nodes. So entry 0 is twice a_0.
+    # Entry l of this transform is twice the sum of k cos(l theta) over the nodes. Divided by the number of
+    # nodes, entry l is a_l, but entry 0 is twice a_0.
     a = dct(k)[: degree + 1] / nodes
     a[0] /= 2
     return a, float(np.abs(k).max())
@@ -153,7 +155,7 @@ def fit_grid() -> tuple[NDArray[np.int_], Array]:
 
 @lru_cache(maxsize=64)
 def _fit_coefficients(dim: int, variogram: bytes) -> tuple[Array, float]:
-    """Return an array and the misfit of the variogram: its largest error over its largest value.
+    """Return an array and the misfit, the largest error of the fit over the largest value of the variogram.
 
     The array has the coefficients of the degrees of `fit_grid`, and as its last entry the sum of all later
     coefficients. The variogram is given as bytes, because arrays cannot be keys of a cache.
@@ -167,7 +169,8 @@ def _fit_coefficients(dim: int, variogram: bytes) -> tuple[Array, float]:
     # this takes long to import, and only user-defined classes need it
     from scipy.optimize import nnls
 
-    # the risk of narrow windows depends on small angles, where gamma is small: so errors are divided by gamma
+    # The risk of narrow windows depends on small angles, where gamma is small. So errors are divided by
+    # gamma. The second term keeps the weights finite where gamma is zero.
     weight = 1 / (np.abs(gamma) + 1e-5 * np.abs(gamma).max())
     a, _ = nnls(table * weight[:, None], gamma * weight, maxiter=20_000)
     return a, float(np.max(np.abs(table @ a - gamma)) / np.abs(gamma).max())

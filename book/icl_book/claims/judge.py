@@ -62,9 +62,10 @@ def judge(
         control: The evidence of the negative control, if the claim has one. Each of its cases must contradict
             the rule, or the corrected rule if the claim has one. If ``evidence`` contradicts the rule and the
             claim has no corrected rule, each must agree instead.
-        readings: For the key of each alternative reading that has cases of its own, its evidence.
-        could: For the key of each alternative reading with the attribute ``could``, the evidence of the
-            situation in which it holds.
+        readings: Maps the key of each alternative reading that has cases of its own to the evidence with
+            these cases.
+        could: Maps the key of each alternative reading with the attribute ``could`` to the evidence of the
+            situation in which the reading holds.
         **columns: What the columns of the tables are, e.g. ``value="slope", error="error"``. These are
             arguments of `sampled_cases` if ``samples`` is among them, otherwise of `exact_cases`.
 
@@ -119,7 +120,9 @@ def decide(claim: Claim, evidence: Mapping[str, Any]) -> JsonObject:
     _check_offer(claim, evidence["control"] is not None, controls, of_readings, of_situations)
 
     corrected = claim.corrected_rule
+    # Among the readings, only ours is also judged by the corrected rule.
     cases = {OURS: [_judge_case(claim, case, claim.rule, corrected) for case in ours]}
+    # For a reading with the attribute `could`, these are the judged cases of the situation in which it holds.
     holding: dict[str, list[JsonObject]] = {}
     for alternative in claim.alternatives:
         rule = alternative.rule or claim.rule
@@ -359,7 +362,8 @@ def _judge_case(claim: Claim, case: Case, rule: Rule, corrected: Rule | None = N
     Its ``outcome_corrected`` and ``permitted_corrected`` are those of the rule ``corrected``, or None.
 
     Raises:
-        ValueError: If the claim's grade is exact, certified or extrapolated, and the case has no error.
+        ValueError: If the claim's grade is exact, certified or extrapolated, and an exact case has no error
+            although its number is neither an integer nor infinite.
     """
     where = f"claim {claim.id}: case {case.name!r}"
     # An integer is a count. A count and infinity have no error.

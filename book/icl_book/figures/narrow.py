@@ -32,7 +32,8 @@ RIM = 0.1
 MIN_PANEL_HEIGHT, MAX_PANEL_HEIGHT = 1.8, 2.4
 #: A panel of this width in inches leaves room for labels at the ends of its lines.
 MIN_LABELED_WIDTH = 1.7
-#: Height of a line of text in inches. Names at an axis get enough of them that they do not overlap.
+#: Height of a line of text in inches. The texts at the ticks of an axis get enough lines that they do not
+#: overlap.
 LINE_HEIGHT = 0.19
 #: Height in inches of a label at the end of a line.
 LABEL_HEIGHT = 15 / 72
@@ -111,7 +112,8 @@ def stack(figure: Figure) -> bool:
 def _choose_height(ax: Axes, highest: float) -> float:
     """Return the height of a panel in the narrow drawing, in inches.
 
-    A panel is at most ``highest``, unless its scales are equal, or the names at its axis need more.
+    A panel is at most ``highest``, unless its scales are equal, or the texts at the ticks of its y axis need
+    more.
     """
     # With this height the panel keeps the shape that it has in the wide drawing.
     box = ax.get_window_extent()
@@ -119,7 +121,7 @@ def _choose_height(ax: Axes, highest: float) -> float:
     # The scales are equal, so the panel keeps its shape. It does not get higher than in the wide drawing.
     if ax.get_aspect() != "auto":
         return min(height, float(box.height) / ax.figure.dpi)
-    # Each name gets as many lines as the name with the most lines has.
+    # The text at each tick gets as many lines as the text with the most lines has.
     line_counts = [text.get_text().count("\n") + 1 for text in ax.get_yticklabels()]
     return max(
         min(max(height, MIN_PANEL_HEIGHT), highest),
@@ -185,8 +187,8 @@ def _remove_labels(figure: Figure, kind: str) -> dict[Axes, int]:
 def _make_higher(figure: Figure, counts: dict[Axes, int]) -> None:
     """Make a figure higher by the height that labels lack, in the panel that lacks most.
 
-    ``counts`` has the number of labels of each panel. In a figure of one panel they then fit one above the
-    other.
+    ``counts`` has the number of labels of each panel. In a figure of one panel the labels then fit one above
+    the other. Several panels share the added height, so that a panel may get less than its labels lack.
     """
     lacking = [
         count * LABEL_HEIGHT - ax.get_window_extent().height / figure.dpi
@@ -211,7 +213,8 @@ def _write_names(ax: Axes, cells: dict[tuple[int, int], list[Axes]], row: int, c
     above = in_column[in_column.index(ax) :: -1]
     ax.set_ylabel(next(filter(None, (other.get_ylabel() for other in left)), ""))
     ax.set_xlabel(next(filter(None, (other.get_xlabel() for other in below)), ""))
-    # The title of a column is written above its first panel only.
+    # In a wide drawing with several columns, the title of a column stands above its first panel only. Each
+    # other panel of the column gets a copy.
     if len(in_row) > 1 and not ax.get_title():
         ax.set_title(next(filter(None, (other.get_title() for other in above)), ""))
     if len(ax.get_shared_x_axes().get_siblings(ax)) > 1:
@@ -221,7 +224,7 @@ def _write_names(ax: Axes, cells: dict[tuple[int, int], list[Axes]], row: int, c
 
 
 def _show_tick_labels(axis: Axis, shown: Axis, side: str) -> None:
-    """Show the tick labels of an axis that the axis ``shown``, of the same row or column, shows."""
+    """Show the tick labels of an axis if ``shown``, an axis of the same row or column, shows its own."""
     for which in ("major", "minor"):
         visible = shown.get_tick_params(which=which).get(side, which == "major")
         axis.set_tick_params(which=which, **{side: visible})

@@ -31,7 +31,7 @@ def unroll(
     start: float,
     alt: str,
 ) -> str:
-    """Draw labels against angles, as SVG text for `icl_book.figures.interactive`.
+    """Draw labels against angles, as HTML with SVG drawings, for `icl_book.figures.interactive`.
 
     The figure has the slider ``w``. Without scripts the drawing stays as it is at the start. The file
     ``interactive.css`` has the classes of the parts: ``tick`` is a line at the query, and ``answer`` is the
@@ -57,6 +57,7 @@ def unroll(
             for a, b, r in zip(_scale_angle(angles), _scale_label(labels), radii, strict=True)
             if r > SMALLEST
         )
+        # The page shows the group of the stop at which the slider stands, and hides the others.
         hidden = "" if w == start else " hidden"
         when = html.escape(json.dumps({"w": [w]}))
         answer = f'cx="{_scale_angle(query):.0f}" cy="{_scale_label(prediction[at_query]):.1f}"'

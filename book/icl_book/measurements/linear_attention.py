@@ -80,7 +80,8 @@ def growth_slopes(
         ratio = linear_optimum(linear_task, n, noise_std).risk / softmax.total
         step = np.log(n[1] / n[0])
         slope = np.log(ratio[1] / ratio[0]) / step
-        # The risk of linear attention is a closed formula, so its error is rounding.
+        # The absolute error of a logarithm is the relative error of its argument, here of each risk. The risk
+        # of linear attention is a closed formula, so its error is rounding.
         error = (softmax.error.sum() + 1e-14) / step
         rows.append({"task": name, "dim": dim, "slope": slope, "error": error})
     return pd.DataFrame(rows)
@@ -89,8 +90,8 @@ def growth_slopes(
 def neighbors_risk(task: Zonal, k: ArrayLike, n: ArrayLike, noise_std: ArrayLike) -> Risk:
     """Compute the risk of the mean label of the k context tokens that are nearest to the query.
 
-    Let the cap be the part of the sphere that is nearer to the query than the token k + 1. Given the cap, the
-    k nearest tokens are independent and uniform in it. With m_l the mean of P_l over the cap, ::
+    Let the cap be the part of the sphere that is nearer to the query than the (k + 1)-th nearest token. Given
+    the cap, the k nearest tokens are independent and uniform in it. With m_l the mean of P_l over the cap, ::
 
         bias = E sum_l a_l [(1 - m_l)^2 + (1 - m_l^2) / k],    l = 1, 2, ....
 
@@ -103,6 +104,7 @@ def neighbors_risk(task: Zonal, k: ArrayLike, n: ArrayLike, noise_std: ArrayLike
     0.125
     """
     k = reals(k, "k", 1, MAX_MAGNITUDE, whole=True)
+    # This risk does not depend on w, and the check gets a zero in place of w.
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
     k, n, noise_std = broadcast(k=k, n=n, noise_std=noise_std)
     if np.any(k > n):
@@ -126,7 +128,7 @@ def neighbors_risk(task: Zonal, k: ArrayLike, n: ArrayLike, noise_std: ArrayLike
         y = np.linspace(mode - spread - 40 / (k + 1), mode + spread + 40 / (n - k), 241)
         # The density of y has the logarithm -(k + 1) log(1 + e^-y) - (n - k) log(1 + e^y). Above
         # `_MAX_NEIGHBORS` the logarithm is multiplied by a factor below one. The density is then wider, which
-        # does not matter, since p still varies by less than a millionth.
+        # does not matter, since the standard deviation of p is still less than a millionth of p.
         factor = min(1.0, _MAX_NEIGHBORS / k)
         log_density = -factor * (k + 1) * np.logaddexp(0, -y)
         log_density -= factor * (n - k) * np.logaddexp(0, y)
@@ -134,8 +136,8 @@ def neighbors_risk(task: Zonal, k: ArrayLike, n: ArrayLike, noise_std: ArrayLike
         # This is the angle from the query to the edge of the cap.
         theta = 2 * np.arcsin(np.sqrt(betaincinv(half, half, expit(y))))
         # The mean of P_l over the cap is a factor times the P_{l-1} of dimension d + 2 at cos theta. The
-        # factor is sin^(d-1) theta over (d - 1) times the integral of sin^(d-2) up to theta, and the integral
-        # is p B((d - 1) / 2, 1 / 2).
+        # factor is sin^(d-1) theta, divided by d - 1 and by the integral of sin^(d-2) from 0 to theta. This
+        # integral is p B((d - 1) / 2, 1 / 2).
         log_factor = (
             2 * half * np.log(np.sin(theta))
             + np.logaddexp(0, -y)
@@ -156,6 +158,7 @@ def neighbors_risk(task: Zonal, k: ArrayLike, n: ArrayLike, noise_std: ArrayLike
 
     rows = np.array([integrate_bias(*pair) for pair in zip(k.flat, n.flat, strict=True)])
     bias, error = rows.T.reshape(2, *k.shape)
+    # The noise is exact, so that the relative error of the risk is at most that of the bias.
     noise = noise_std**2 / k
     # The index () turns an array without axes into a number.
     return Risk(bias[()], noise[()], error[()])
@@ -285,7 +288,8 @@ def floors(task: Zonal) -> pd.DataFrame:
     It is the least over `W_VALUES`, and over the gain if weights are not normalized.
 
     Returns:
-        Columns ``activation``; ``floor``, the least risk over the variance of the class.
+        Columns ``activation``; ``floor``, the least risk divided by the variance of the class, to which the
+        constant part does not contribute.
     """
     a = compute_coefficients(task)
     rows = []
@@ -310,6 +314,7 @@ def gain_risk(kernel: str, task: Zonal, w: float, n: int, noise_std: float) -> f
     # Before its gain the prediction is h = sum_i phi(w t_i) y_i / n, and E f(x_q) h = a.m. This is E h^2. It
     # has n squares phi(w t_i)^2 y_i^2, and n (n - 1) products of two different tokens.
     mean_square = ((n - 1) * (a @ m**2) + (a.sum() + noise_std**2) * square) / n
+    # With a gain g the risk is E f^2 - 2 g a.m + g^2 E h^2, where E f^2 is the sum of a. This is its minimum.
     return float(a.sum() - (a @ m) ** 2 / mean_square)
 
 
@@ -317,16 +322,17 @@ class Tokens:
     """Sampled tokens of contexts. Risks are exact means over the functions of a class and the noise."""
 
     def __init__(self, task: Zonal, *, noise_std: float, n: int, contexts: int):
+        # The last point of each context is the query.
         x = uniform_sphere(stream(0, "monte carlo"), contexts, n + 1, task.dim)
         self.cosine = torch.einsum("bnd,bd->bn", x[:, :-1], x[:, -1]).numpy()
         self.form = QuadraticRisk.of(task, x, noise_std)
 
     def compute_risks(self, values: Array) -> Array:
-        """Return the risk on each context of the weights ``values`` over their sum, (contexts,).
+        """Return the risk on each context, shape (contexts,).
 
-        The shape of ``values`` is (contexts, n).
+        The weights are ``values``, of shape (contexts, n), divided by their sum in each context.
         """
-        # If all weights are zero, they stay zero, and so is the prediction.
+        # If all values of a context are zero, its weights are zero, too, and so is its prediction.
         total = values.sum(1, keepdims=True)
         weights = torch.from_numpy(values / np.where(total == 0, 1, total))
         return np.asarray(self.form.risk(weights).numpy())
@@ -341,8 +347,8 @@ def risk_curves(
     sigmoid and of the normalized ReLU, which are means over ``contexts`` sampled contexts.
 
     Returns:
-        Columns ``activation``, ``lipschitz``, ``w``, ``risk``; ``low`` and ``high``, the ends of the interval
-        of ``risk``. If a risk is exact, both ends are equal to it.
+        Columns ``activation``, ``lipschitz``, ``w``, ``risk``; ``low`` and ``high``, the ends of the
+        Student-t interval of ``risk`` (`t_interval`). If a risk is exact, both ends are equal to it.
     """
     rows = []
     for lipschitz in lipschitz_values:

@@ -26,7 +26,7 @@ Problem = tuple[Tensor, Tensor, Tensor, Tensor]
 
 
 def normal_problem(n: int, dim: int, rng: np.random.Generator, *draws: int) -> Problem:
-    """Draw A1, A2 and X with standard normal entries, and B, whose rows are softmaxes of such vectors.
+    """Draw A1, A2 and X with standard normal entries, and B, whose rows are softmaxes of normal vectors.
 
     ``draws`` are leading dimensions of all four.
     """
@@ -61,9 +61,10 @@ def break_formulas(dims: Sequence[int], draws: int, seed: int) -> pd.DataFrame:
             S = A1 @ X @ A2.T
             U = S.exp()
             alpha = U.sum(-1, keepdim=True)
+            # These are twice the losses. The factor does not change a difference, which is relative.
             normalized = (U / alpha - B).square().sum()
             rescaled = (U - alpha * B).square().sum()
-            # Each value has the wrong result and the right one.
+            # Each value has the wrong result and the right one. `vec(X.T)` stacks the columns of X.
             slips = {
                 ("trick", "vec by columns"): (torch.kron(A1, A2) @ vec(X.T), vec(S.T)),
                 ("normalized", "columns of B"): ((U / alpha - B.T).square().sum(), normalized),
@@ -199,6 +200,7 @@ def hessian_ranks(dims: Sequence[int], seed: int) -> pd.DataFrame:
             kinds = INVARIANT if where == "in A1" else KINDS
             for kind in kinds:
                 hessian = vec(hvp(A1, A2, X, B, directions, kind))
+                # A singular value below 1e-10 of the largest one counts as a rounding error.
                 rank = int(torch.linalg.matrix_rank(hessian, rtol=1e-10))
                 rows.append(
                     {
@@ -234,7 +236,7 @@ def explicit_gradient(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Tensor:
 
 
 def blockwise_gradient(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Tensor:
-    """Compute the same gradient with one block of the Kronecker product at a time, see `kron_block`."""
+    """Compute the gradient of the normalized loss with one block (`kron_block`) in memory at a time."""
     x = X.reshape(-1, 1)
     total = torch.zeros_like(x)
     for j in range(len(A1)):
@@ -244,7 +246,7 @@ def blockwise_gradient(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Tensor:
 
 
 def autograd_gradient(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor) -> Tensor:
-    """Compute the same gradient by automatic differentiation of the loss in matrices."""
+    """Compute the gradient of the normalized loss by autograd, without the Kronecker product."""
     X = X.detach().requires_grad_()
     value = 0.5 * (torch.softmax(A1 @ X @ A2.T, -1) - B).square().sum()
     return torch.autograd.grad(value, X)[0]
@@ -273,8 +275,8 @@ def operations(forms: Sequence[str], size: int, growing: Sequence[str], seed: in
         seed: Root of the random streams.
 
     Returns:
-        Columns ``form``; ``growing``; ``exponent``, which is log2 of the second count over the first; and
-        ``error``, the rounding of this logarithm. The counts are exact.
+        Columns ``form``; ``growing``; ``exponent``, which is log2 of the ratio of the count after to the
+        count before; and ``error``, the rounding error of this logarithm. The counts are exact.
     """
     rows = []
     for form in forms:

@@ -32,7 +32,7 @@ from icl_book.measurements import tabulate_record
 
 Array = NDArray[np.float64]
 
-#: The link is the function of B'x. By name, these make the class of a link for the dimension k.
+#: A link is the function of B'x. Each name has a call that makes the class of this link in dimension k.
 LINKS: dict[str, Callable[[int], Zonal]] = {
     "affine": lambda rank: Linear(rank, 1.0, 2.0),
     "quadratic": Quadratic,
@@ -114,7 +114,7 @@ def complement_gains(
     Args:
         dim: The dimension d of the tokens.
         rank: The dimension k of the subspace.
-        settings: Pairs of a context length and a noise.
+        settings: Pairs of a context length and a ``noise_std``.
         bound: Of `C_GRID` only the c up to this one are compared, with all e of `E_GRID`.
         whole: Whether the functions are a'B'x + b'B_perp'x, with ``b`` uniform on the unit sphere. Otherwise
             they are a'B'x.
@@ -133,6 +133,7 @@ def complement_gains(
             return found.total, found.error
         # For b'B_perp'x the subspace and its complement change places. `found` has the noise term already.
         in_complement = low_rank_risk(dim, dim - rank, e, c, n, noise_std)
+        # The relative error of a sum of positive terms is at most the largest one of its terms.
         return found.total + in_complement.bias, np.maximum(found.error, in_complement.error)
 
     values = []
@@ -172,7 +173,8 @@ def one_sphere_risk(
     r = |B'x_q|. Given K, the risk is a formula in four means over contexts, see `_interpolate_moments`. What
     is left is an integral over r^2, whose law is Beta(k/2, (d-k)/2). n may be infinite.
 
-    The error is the change by a Gauss rule with fewer nodes, plus 1e-9.
+    The error is the change by a Gauss rule with fewer nodes, plus 1e-9 for errors that both rules share, such
+    as rounding.
     """
     fine, coarse = (
         _integrate_one_sphere(dim, rank, c, e, n, noise_std, nodes=nodes) for nodes in (40, 24)
@@ -183,9 +185,9 @@ def one_sphere_risk(
 def _integrate_one_sphere(
     dim: int, rank: int, c: float, e: float, n: float, noise_std: float, *, nodes: int
 ) -> float:
-    """Return the risk of `one_sphere_risk` by this number of Gauss nodes in r^2.
+    """Return the risk of `one_sphere_risk` by a Gauss rule with ``nodes`` nodes in r^2.
 
-    Half of this number is the number of nodes of `_interpolate_moments`.
+    The interpolation in K (`_interpolate_moments`) has half as many nodes.
     """
     # Up to constants this is the Gauss rule of the law of r^2, on [-1, 1] instead of [0, 1].
     node, weight = roots_jacobi(nodes, (dim - rank) / 2 - 1, rank / 2 - 1)
@@ -249,6 +251,7 @@ def _fit_moments(dim: int, n: float, panel: int, nodes: int) -> tuple[float, flo
     polynomials = np.array([attended_gegenbauer_means(dim, k, n, 2) for k in K])
     # The weights exp(x_i . z) are those of the window w = K for a query x_q = z / K. There the bias of linear
     # functions is E |m - x_q|^2 / d, and the Gegenbauer polynomial P_2(t) is (d t^2 - 1) / (d - 1).
+    # With a noise_std of one the noise of the risk is E sum_i omega_i^2.
     risk = population_risk(Linear(dim), K, n, 1.0)
     mean = polynomials[:, 0]
     second_moment = ((dim - 1) * polynomials[:, 1] + 1) / dim
@@ -271,7 +274,7 @@ def one_sphere_gains(
     Args:
         dim: The dimension d of the tokens.
         rank: The dimension k of the subspace.
-        settings: Pairs of a context length, which may be infinite, and a noise.
+        settings: Pairs of a context length, which may be infinite, and a ``noise_std``.
         bound: If it is given, c is each positive number of `C_GRID` below it, and ``bound`` itself. Otherwise
             c is only the best one for e = 0, see `best_scale`. In both cases e is each number of `E_GRID`.
 
@@ -331,7 +334,7 @@ def change_of_sign(dim: int, rank: int) -> float:
 
 
 def scale_on_one_sphere(dim: int, rank: int, *, n: float, noise_std: float) -> dict[str, float]:
-    """Return the best c of M = c BB' for tokens on one sphere, and whether the risk falls until there.
+    """Return the best c of M = c BB' for tokens on one sphere, and whether the risk falls from c = 0 to it.
 
     c goes from 0 to the best c in 16 equal steps.
 
@@ -472,7 +475,7 @@ def train_behind_links(
     rates = [learning_rate] * len(links)
     if activation == "softmax":
         best = [optimal_window(link, context_length, noise_std).w for link in behind]
-        # M has to go from 0 to about w*.
+        # M has to go from 0 to about w*, and its first steps have a fiftieth of this size.
         rates = [float(w) / 50 for w in best]
     tasks = [Projected(link, basis.T) for link in behind]
     units = train_grid(

@@ -123,8 +123,8 @@ def list_read_names(tree: ast.Module) -> set[str]:
         targets = [n.target for n in ast.walk(statement) if isinstance(n, ast.comprehension)]
         inner = {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
         inner |= {n.arg for n in ast.walk(statement) if isinstance(n, ast.arg)}
-        # The same is true of the names that a loop, a with or a def binds. It is not true of an assignment,
-        # which may read the name that it binds: x = f(x).
+        # The names that a loop, a with or a def binds are not read from outside, either. An assignment,
+        # however, may read the name that it binds: x = f(x). If this stands in a loop, it is not seen.
         if not isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign):
             inner |= list_changed_names(statement)
         names |= loads - known - inner
@@ -135,7 +135,8 @@ def list_read_names(tree: ast.Module) -> set[str]:
 def _list_assigned(tree: ast.Module) -> set[str]:
     """Return the names that a cell certainly assigns, defines or imports as a whole.
 
-    Assignments inside another statement are left out, because a branch may not be taken.
+    Assignments inside a branch or a loop are left out, because they may not be executed. Those inside a def
+    or a class count, although they bind other variables.
     """
     names: set[str] = set()
     for statement in tree.body:

@@ -82,6 +82,7 @@ def _format_size(size: float | str) -> str:
     x = float(size)
     if math.isinf(x):
         return "infinity"
+    # From 99.5 on the format .2g writes an exponent. From 1e5 on the exponent stays, because it is shorter.
     return format_number(f"{x:.2g}", ".0f" if 99.5 <= x < 1e5 else ".2g")
 
 

@@ -54,7 +54,7 @@ class Panel:
     error: float
 
     def at(self, kappa: Array, derivative: int = 0) -> Array:
-        """Return the functions at ``kappa``, or their derivatives of that order, (columns, len(kappa))."""
+        """Return the functions at ``kappa``, or derivatives of the given order, (columns, len(kappa))."""
         # the series are in x = (kappa - left) / half - 1, which runs from -1 to 1
         half = (self.right - self.left) / 2
         table = chebyshev.chebder(self.table, derivative, 1 / half) if derivative else self.table
@@ -88,7 +88,8 @@ def _tabulate_panel(task: Zonal, n: float, index: int) -> Panel:
     kappa = left + (right - left) / 2 * (1 + np.cos(angles))
     length = np.array([n])
     curve = np.array([integrate(task, k, length, slopes=False)[:, 0] for k in kappa])
-    # the rule for tokens is tested at the largest node, kappa[0], where it is hardest
+    # The rule for tokens is compared with a coarser one, of order 12 in place of 16. This is done at the
+    # largest node, kappa[0], where the integrals are hardest.
     coarse = integrate(task, kappa[0], length, order=12, slopes=False)[:, 0]
     error = float(np.max(np.abs(coarse - curve[0]) / np.maximum(curve[0], 1e-300)))
     # A window kappa resolves about sqrt(kappa) degrees. Sixteen times as many are tried first.
@@ -204,9 +205,9 @@ def query_rules(M: Array) -> Iterator[QueryRule]:
 def _refine(M: Array, blocks: tuple[list[Array], Array, Array] | None) -> Iterator[QueryRule]:
     """Yield rules of order 8, 16, 32, ... until one would have too many queries.
 
-    ``blocks`` is what `_find_blocks` returns. A rule has about ``order**axes`` queries, where ``axes`` is the
-    number of eigenspaces less one, or the dimension less one. For a single eigenspace there is only one rule,
-    of order 1.
+    ``blocks`` is what `_find_blocks` returns. A rule has about ``order**axes`` queries. Here ``axes`` is the
+    number of eigenspaces less one, or if ``blocks`` is None, the dimension less one. For a single eigenspace
+    there is only one rule.
     """
     if blocks is not None and len(blocks[0]) == 1:
         # on the only eigenspace x has the length one, so that one query is exact
@@ -222,8 +223,9 @@ def _refine(M: Array, blocks: tuple[list[Array], Array, Array] | None) -> Iterat
 def _find_blocks(M: Array) -> tuple[list[Array], Array, Array] | None:
     """Return bases of the joint eigenspaces of ``M'M`` and ``(M + M') / 2``, and the eigenvalues on them.
 
-    The second array has the eigenvalue of ``M'M`` on each eigenspace, and the third that of ``(M + M') / 2``.
-    The result is None if the matrices do not commute or have too many joint eigenspaces.
+    After the list of bases come two arrays. The first has the eigenvalue of ``M'M`` on each eigenspace, and
+    the second has that of ``(M + M') / 2``. The result is None if the matrices do not commute or have too
+    many joint eigenspaces.
     """
     scale = float(np.linalg.norm(M, 2)) or 1.0
     # both matrices are scaled, so that their eigenvalues are at most one in size
@@ -282,7 +284,7 @@ def _polar(M: Array, order: int) -> QueryRule:
     angle = np.pi * (np.arange(order if len(M) == 2 else 2 * order) + 0.5) / order
     x = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     p = np.full(angle.size, 1 / angle.size)
-    # each further dimension adds the coordinate t, and shrinks the others to sqrt(1 - t^2)
+    # each further dimension adds the coordinate t, and multiplies the others by sqrt(1 - t^2)
     for dim in range(3, len(M) + 1):
         t, q = roots_gegenbauer(order, (dim - 2) / 2)
         # on half the sphere the last coordinate is positive
