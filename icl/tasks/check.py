@@ -61,7 +61,7 @@ def check_class(task: Zonal) -> float:
             )
         theta = math.acos(cosine)
         gamma = float(task.variogram(theta))
-        # the base class computes this from the covariance, even if the class has a variogram of its own
+        # this uses the covariance only, even if the class has a variogram of its own
         difference = float(Zonal._variogram(task, np.array(theta)))
         # the rounding error of this difference is proportional to the covariances and not to the difference
         if not math.isclose(gamma, difference, rel_tol=1e-9, abs_tol=3e-13 * level):

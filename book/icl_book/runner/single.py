@@ -155,7 +155,8 @@ def list_changed_names(tree: ast.AST) -> set[str]:
     """Return the names that a cell or a statement may change or bind.
 
     These are the names that it assigns, deletes, imports or defines, and the names of which it assigns or
-    deletes a part, as in ``x[0] = 1``.
+    deletes a part, as in ``x[0] = 1``. Local names of its functions and comprehensions count, although they
+    are other variables.
     """
     names: set[str] = set()
     for node in ast.walk(tree):
