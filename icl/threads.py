@@ -9,10 +9,10 @@ def available() -> int:
     """Return how many threads to start: the number in ``OMP_NUM_THREADS``, or else that of `processors`.
 
     OpenMP allows a list in this variable, with one number for each level of nested threads. The first number
-    counts here. If it is not a positive integer, the variable is ignored.
+    counts here. If it is not a positive integer of at most nine digits, the variable is ignored.
     """
-    # ten digits are not a number of threads, and Python refuses to convert thousands of digits
     number = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    # ten digits are not a number of threads, and Python refuses to convert thousands of digits
     if number.isdecimal() and len(number) < 10 and int(number) > 0:
         return int(number)
     return processors()

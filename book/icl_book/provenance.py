@@ -39,11 +39,12 @@ def device(wanted: str | None = None) -> torch.device:
 
     Args:
         wanted: ``cpu``, ``cuda``, or a GPU by its number, such as ``cuda:1``. The default is the value of the
-            environment variable ``ICL_DEVICE``. If it is not set, the default is a GPU if there is one, and
-            else the CPU.
+            environment variable ``ICL_DEVICE``. If this variable is not set or empty, the default is a GPU if
+            there is one, and else the CPU.
 
     Raises:
-        BadInput: If it is another text, or a device that this machine does not have.
+        BadInput: If ``wanted`` or ``ICL_DEVICE`` is another text, or a device that this machine does not
+            have.
     """
     import torch
 
@@ -197,7 +198,7 @@ def commit() -> dict[str, str | bool] | None:
     """
     try:
         top = Path(git(ROOT, "rev-parse", "--show-toplevel").strip()).resolve()
-        # If they differ, the package is installed inside another repository.
+        # If `top` and `ROOT` differ, the package is installed inside another repository.
         if top != ROOT:
             return None
         changed = git(

@@ -1,8 +1,8 @@
 """The batches that units are trained on: pure functions of (seed, step).
 
-Units that share a *token set* are trained on the same covariates and noise, and units of one class also on
-the same functions (common random numbers). These units are called a *row*. Random numbers are either
-*portable* or *native* (`icl.streams`). The sizes of arrays are
+Units that share a *token set* are called a *row*. All units of a row are trained on the same covariates and
+noise, and those units of a row that have the same class also on the same functions (common random numbers).
+Random numbers are either *portable* or *native* (`icl.streams`). The sizes of arrays are
 
 - T: number of steps in a *block*, for which random numbers are drawn at once.
 - S: number of rows, each of which has a token set.
@@ -38,8 +38,9 @@ from icl.tasks.base import (
     unit_lipschitz,
 )
 
-#: Largest number of steps of a block of native random numbers, and of coordinates of the tokens that one row
-#: has in it. Blocks are large on a GPU, where a call costs more than the numbers that it draws.
+#: For each kind of device: the largest number of steps of a block of native random numbers, and the largest
+#: number of coordinates that the tokens of one row have in such a block. Blocks are large on a GPU, where a
+#: call costs more than the numbers that it draws.
 _BLOCKS = {"cpu": (16, 2**19), "cuda": (512, 2**25)}
 
 
@@ -55,8 +56,8 @@ def draw_contexts(
     """Draw the contexts that `pretrain` trains a unit on at one step, in float64 on the CPU.
 
     Every context has a function of its own, drawn from the class, and n labeled tokens. One more token, the
-    last, is the query. Tokens are uniform on the unit sphere. All labels have noise. So does the label of the
-    query, with which training compares the prediction.
+    last, is the query. Tokens are uniform on the unit sphere. All labels have noise. The label of the
+    query, with which training compares the prediction, has noise, too.
 
     Args:
         task: Class the functions are drawn from: of `icl.tasks`, or your own.
@@ -254,8 +255,8 @@ def make_blocks(sets: Sequence[TokenSets], memory: Tensor | None = None) -> tupl
     """Return empty tokens (T, S, d, n + 1, B) and labels (T, S, K, n + 1, B) for a block of some sets.
 
     S is the number of rows of all sets. In the memory of a CPU one step follows another. In that of a GPU the
-    contexts of all steps and rows are contiguous, because they are drawn in this order. If ``memory`` is
-    given, a flat tensor, tokens and labels are views of it.
+    contexts of all steps and rows are contiguous, because they are drawn in this order. If a flat tensor
+    ``memory`` is given, tokens and labels are views of it.
     """
     # all sets have the same T = one.steps, B = one.count and K
     one = sets[0]
@@ -325,6 +326,7 @@ def fill(
         scale, noise_std = scales[..., None, None].unbind(2)
         labels.copy_(scale * torch.stack(used, 2) + noise_std * noise.unsqueeze(2))
         return
+    # `place` is the index of the unit's functions, and `y` is the part of `labels` for this unit
     for place, (scale, noise_std), y in zip(which, scales[0], labels.unbind(2), strict=True):
         torch.mul(values[place], scale, out=y).add_(noise, alpha=noise_std)
 
@@ -349,8 +351,8 @@ def _fill_by_loops(
     x = normal[0]
     if _is_own(law):
         # The loop puts the first `inside` numbers of a token on one sphere, and the others on a second. Then
-        # `matrix` maps the token, unless it is empty. The loop overwrites x with these covariates, too, which
-        # the functions take.
+        # `matrix` maps the token, unless `matrix` is empty. The loop writes the covariates to `tokens`, and
+        # also overwrites x with them, because the functions take x.
         inside, matrix = law._spheres
         matrix = matrix.astype(np.float32)
         batches.place(reversed_axes(x).numpy(), tokens[:, 0].numpy(), inside, matrix)
@@ -360,6 +362,7 @@ def _fill_by_loops(
         steps, _, *shape = tokens.shape
         tokens[:, 0] = reversed_axes(x).reshape(*shape[:-1], steps, shape[-1]).movedim(-2, 0)
     values = [reversed_axes(function(x)).contiguous().numpy() for function in functions]
+    # `place` is here the index of the unit's functions, and `y` is the part of `labels` for this unit
     given = zip(which, scales[0], labels[:, 0].unbind(1), strict=True)
     for place, (scale, noise_std), y in given:
         batches.label(y.numpy(), values[place], scale, reversed_axes(noise[0]).numpy(), noise_std)

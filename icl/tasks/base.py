@@ -60,9 +60,10 @@ class Zonal:
     A user-defined class derives from this one and defines `covariance`. Then `spectrum` and `variogram` are
     computed from the covariance, more slowly than from closed forms. If the classes of `icl.tasks.classes`
     are computed in this way, the relative change of their risks is at most 2e-9 for w <= 1000. An exception
-    are functions with kinks (ReLU) on the circle. Theirs is up to 1e-8 for w <= 5, and more for a larger w.
-    Functions that jump are refused, because they are too rough: define `spectrum` in closed form, as `Sign`
-    does. If the class also defines `sample`, `check_class` compares the drawn functions with the covariance.
+    are functions with kinks (ReLU) on the circle. Their risks change by up to 1e-8 for w <= 5, and by more
+    for a larger w. Functions that jump are refused, because they are too rough: define `spectrum` in closed
+    form, as `Sign` does. If the class also defines `sample`, `check_class` compares the drawn functions with
+    the covariance.
 
     The dimension d is 2 to 10,000. ``label`` names the class in text and figures, and ``homogeneous`` says
     whether its functions are proportional to ``lipschitz``. ValueError if ``dim`` is out of range, or
@@ -133,7 +134,7 @@ class Zonal:
 
     @property
     def covariance_slope(self) -> float | None:
-        """``k'(1)``, which is the mean squared gradient over d - 1, or None if it has no closed form."""
+        """``k'(1)``, the mean squared gradient divided by d - 1, or None if it has no closed form."""
         return None
 
     def covariance(self, cosine: ArrayLike) -> Array:
@@ -225,6 +226,7 @@ def cache_by_class(maxsize: int) -> Callable[[_Computed], _Computed]:
     def decorate(function: _Computed) -> _Computed:
         cached = lru_cache(maxsize)(function)
 
+        # tests clear the cache by ``__wrapped__.cache_clear``
         @wraps(cached)
         def compute(task: Zonal, *more: Any) -> Any:
             if is_ours(task):
@@ -272,9 +274,10 @@ def variogram_of(task: Zonal, theta: Array) -> Array:
 
 
 def coefficients(task: Zonal, degree: int) -> tuple[Array, float]:
-    """Return `Zonal.spectrum` of a class; ValueError unless a user-defined class returns numbers >= 0.
+    """Return `Zonal.spectrum` of a class; ValueError if that of a user-defined class is invalid.
 
-    For rounding, numbers may be negative by up to 1e-9 of the sum of all absolute values.
+    A valid spectrum is an array of ``degree`` numbers >= 0, and the sum of later ones, a number >= 0. For
+    rounding, numbers may be negative by up to 1e-9 of the sum of all absolute values.
     """
     found = task.spectrum(degree)
     if is_ours(task):
@@ -356,7 +359,8 @@ def _check_values(task: Task, function: Function, x: torch.Tensor) -> torch.Tens
     """
     from icl.pytorch import torch
 
-    # if `sample` returned something else than a function, the error names its type
+    # `given` is what the function returned, or what `sample` returned if that is not a function. If `given`
+    # is not an array, the error names its type.
     given: Any = function(x.double().cpu()) if callable(function) else function
     got = f"a {type(given).__name__}"
     if callable(function) and hasattr(given, "shape"):

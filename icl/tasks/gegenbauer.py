@@ -86,7 +86,7 @@ class Polynomials:
         self._gap = np.sin(theta) ** 2 if even else 2 * np.sin(theta / 2) ** 2
         # this is 1 - P_l of the next degree
         self._q = np.zeros_like(self._gap)
-        # this is `_q` less 1 - P_l of the degree before
+        # this is `_q` less the `_q` of the degree before, or zero at degree 0
         self._step = np.zeros_like(self._gap)
 
     def take(self, count: int) -> Array:
@@ -113,13 +113,13 @@ def take(rows: Array, gap: Array, q: Array, step: Array, dim: int, degree: int, 
     Afterwards q and ``step`` are those of the next degree. `icl.compiled.polynomials` gives the same bits as
     this function.
     """
-    # Entry i = degree / every of `over` is 1 / ahead, and of `ratio` behind / ahead. The length of both lists
-    # is a power of two, so that `_compute_factors` caches few lists.
+    # Entry i = degree / every of `over` is 1 / ahead, and entry i of `ratio` is behind / ahead. The length of
+    # both lists is a power of two, and at least 2^6, so that `_compute_factors` caches few lists.
     over, ratio = _compute_factors(dim, every, max(6, (degree // every + len(rows)).bit_length()))
     for i, row in enumerate(rows, degree // every):
         row[:] = q
-        # updates are in place, because to allocate arrays for every degree takes long
         change = 1 - q
+        # all further updates are in place, because to allocate more arrays for every degree takes long
         change *= gap
         change *= over[i]
         step *= ratio[i]

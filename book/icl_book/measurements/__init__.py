@@ -42,8 +42,8 @@ def losses_of_matrices(task: Zonal, *, n: int, noise_std: float) -> pd.DataFrame
     is not a positive multiple of the identity.
 
     Returns:
-        Columns ``matrix``, the name; ``value``, the exact risk of M over that of the best multiple, minus
-        one; and ``error``, the absolute numerical error of ``value``.
+        Columns ``matrix``, the name; ``value``, the exact risk of M divided by that of the best multiple,
+        minus one; and ``error``, the absolute numerical error of ``value``.
     """
     quarter_turn = np.eye(task.dim)
     quarter_turn[:2, :2] = [[0, -1], [1, 0]]

@@ -5,7 +5,7 @@
   thus ratio^2 times their bias at L, while the noise term is the same.
 - The *window of L* is the best window for functions of L, and the *window of a class* is the best window for
   its functions.
-- The *price* of a window is its risk over the least risk of all windows, both on the functions tested.
+- The *price* of a window is its risk divided by the least risk of all windows, both on the functions tested.
 - The *law* is the formula for the best window in long contexts, `icl.risk.asymptotics.sharp_window`.
 - The *slope* of a number y in n is (log y2 - log y1) / (log n2 - log n1). The context lengths n1 and n2 are
   those at which the law says 3e4 and 1e5 (`FAR`) for the window of L.
@@ -46,21 +46,21 @@ def prices(
 
     Returns:
         Columns ``task``; ``dim``; ``ratio``; ``n``; ``risk``, on functions of L' with the window of L;
-        ``price``, this risk over the least risk; ``error``, that of the price; ``limit``, the price for n to
-        infinity; and ``bound``, the risk over `printed_bound`.
+        ``price``, this risk divided by the least risk; ``error``, that of the price; ``limit``, the price for
+        n to infinity; and ``bound``, the risk divided by `printed_bound`.
     """
     n = np.asarray(lengths, dtype=float)
     parts = []
     for name in tasks:
         for dim in dims:
             task = make_task(name, dim, lipschitz)
+            # This is the risk in the window of L on functions of L. It has bias and noise apart, which the
+            # result of `optimal_window` does not have.
             risk_at_L = mismatch_risk(task, task, n, noise_std)
-            # The least risk over L'^2 depends on sigma / L' alone. It is thus the least risk over L^2 for
-            # functions of L with noise of sigma / ratio.
+            # The least risk divided by L'^2 depends on sigma / L' alone. It thus equals the least risk
+            # divided by L^2 for functions of L with noise of sigma / ratio.
             relative_noise = noise_std / np.asarray(ratios)[:, None]
             least_risks = optimal_window(task, n, relative_noise).risk
-            # A price is the ratio of two risks with about the same relative error. The relative error of the
-            # price is twice this error, and the table has the absolute error.
             for ratio, least_at_L in zip(ratios, least_risks, strict=True):
                 risk = ratio**2 * risk_at_L.bias + risk_at_L.noise
                 least = ratio**2 * least_at_L
@@ -72,6 +72,8 @@ def prices(
                     "n": n,
                     "risk": risk,
                     "price": risk / least,
+                    # `risk` and `least` have about the same relative error. The relative error of the price
+                    # is twice as large, and `error` is the absolute error of the price.
                     "error": 2 * risk_at_L.error * risk / least,
                     "limit": asymptotics.mismatch_penalty(task, ratio),
                     "bound": risk / printed,
@@ -134,7 +136,7 @@ def risk_slopes(
 
 
 def growing_slopes(*, dims: Sequence[int], lipschitz: float, noise_std: float) -> pd.DataFrame:
-    """Return the slope in n of the risk over ratio^2 on ReLU functions, where the ratio is sqrt(n).
+    """Return the slope in n of risk / ratio^2 on ReLU functions, where ratio = sqrt(n).
 
     The risk is that on functions of L' = sqrt(n) L with the window of L.
 
@@ -144,7 +146,8 @@ def growing_slopes(*, dims: Sequence[int], lipschitz: float, noise_std: float) -
     rows = []
     for dim in dims:
         n, _, risk = compute_far_risk(ReLU(dim, lipschitz), noise_std)
-        # The bias at L' over ratio^2 is the bias at L. The noise term over ratio^2 = n is `risk.noise` / n.
+        # The bias at L', divided by ratio^2, is the bias at L. The noise term, divided by ratio^2 = n, is
+        # `risk.noise` / n.
         slope, error = log_slope(n, risk.bias + risk.noise / n, risk.error)
         rows.append({"dim": dim, "slope": slope, "error": error})
     return pd.DataFrame(rows)
@@ -236,7 +239,8 @@ def powers(
 
     Returns:
         Columns ``dim``; ``ratio``; ``kept``, the exponent of the risk with the window of L; ``best``, the
-        exponent of the least risk; ``error``, a bound for the error of ``kept`` - ``best``.
+        exponent of the least risk; ``error``, a bound for the error of ``kept`` - ``best`` that the
+        errors of the two risks cause.
     """
     rows = []
     for dim in dims:
@@ -250,8 +254,8 @@ def powers(
             window = optimal_window(task, n, relative_noise).w
             best = population_risk(task, window, n, relative_noise)
             # Bias and noise have at most the relative error e of the risk. The share s of the bias is thus
-            # wrong by at most 2 e s (1 - s) <= e / 2, and an exponent by at most e. The `error` is twice the
-            # sum of two such errors.
+            # wrong by at most 2 e s (1 - s) <= e / 2, and an exponent by at most e. To be safe, `error`
+            # is twice the sum of two such errors.
             row = {
                 "dim": dim,
                 "ratio": ratio,
@@ -276,6 +280,7 @@ def over_printed(*, dims: Sequence[int], signals: Sequence[float]) -> pd.DataFra
         for signal in signals:
             n = np.array([1, 4, 10, 32, 100, 320, 1000, 10000])
             n = n[n * signal**2 >= 10]
+            # This is the least risk. The result of `optimal_window` does not have the risk's relative error.
             risk = mismatch_risk(ReLU(dim), ReLU(dim), n, 1 / signal)
             worst = np.max(risk.total / printed_bound(dim, 1.0, n, 1.0, 1 / signal))
             error = worst * np.max(risk.error)
@@ -287,6 +292,7 @@ def compute_price(trained: Zonal, tested: Zonal, n: float, noise_std: float) -> 
     """Return ``price``, the price of the window of one class on another, and its absolute ``error``."""
     risk = mismatch_risk(trained, tested, n, noise_std)
     ratio = float(risk.total / optimal_window(tested, n, noise_std).risk)
+    # The relative error of a ratio of two risks is about twice that of a risk.
     return {"price": ratio, "error": 2 * float(risk.error) * ratio}
 
 
@@ -360,8 +366,8 @@ def trained_units(
 
     Returns:
         A row for each class tested, class trained and seed: ``tested``; ``trained``; ``seed``; ``error``, the
-        mean squared error of the test; ``ratio``, this error over that of the unit of the same seed that was
-        trained on the class tested.
+        mean squared error of the test; ``ratio``, this error divided by that of the unit of the same seed
+        that was trained on the class tested.
     """
     tasks: dict[str, Zonal] = {
         "affine, L = 1": Affine(dim),
@@ -390,7 +396,8 @@ def trained_units(
     parts = []
     # The first three have L = 1.
     for tested in list(tasks)[:3]:
-        # The last entry is the error at the end of the training.
+        # With `seed=None` each unit is tested on contexts of its own seed. The last entry of `history` has
+        # the errors at the end of the training.
         history = evaluation_error(
             turned, tasks[tested], noise_std, context_length, contexts, seed=None
         )

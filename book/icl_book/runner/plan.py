@@ -88,10 +88,10 @@ class Run:
 
 
 def root_seed() -> int:
-    """Return the value of ``ICL_SEED``, the seed of all random streams; 0 if the variable is not set.
+    """Return the value of ``ICL_SEED``, the seed of all random streams; 0 if it is not set or empty.
 
     Raises:
-        BadInput: If the value is not a root seed.
+        BadInput: If the value is not an integer from 0 to 2**31 - 1.
     """
     try:
         # The import reads ``ICL_SEED``, and raises if the value is wrong.
@@ -105,8 +105,9 @@ def root_seed() -> int:
 def device() -> str:
     """Return the name of the device on which runs compute.
 
-    That is the value of ``ICL_DEVICE`` if it is set. Otherwise it is ``cuda`` if PyTorch finds a GPU, and
-    ``cpu`` if not. Whether a device named by ``ICL_DEVICE`` exists is not checked here.
+    That is the value of ``ICL_DEVICE`` if this variable is set and not empty. Otherwise the name is ``cuda``
+    if PyTorch finds a GPU, and ``cpu`` if not. Whether a device named by ``ICL_DEVICE`` exists is not checked
+    here.
 
     Raises:
         BadInput: If ``ICL_DEVICE`` is not the name of a device.
@@ -289,7 +290,7 @@ def _read_file(preset: str) -> dict[str, Any]:
 
 
 def read_grid(grid: str) -> dict[str, list[Any]]:
-    """Return the values of each parameter that a sweep tries, in all combinations.
+    """Return for each parameter of a sweep the list of its values. The sweep tries all combinations.
 
     A value that is repeated is returned once. An empty grid has no parameters.
 

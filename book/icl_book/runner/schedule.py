@@ -33,7 +33,7 @@ STATUS = re.compile(r"non-zero exit status (\d+)")
 def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
     """Let Snakemake execute those of the runs that are not done yet, in this order; see ``Snakefile``.
 
-    If another process already executes one of the runs, this one waits for the result.
+    If another process already executes one of the runs, this process waits for the result.
 
     Args:
         runs: At least one run. All have the same preset.

@@ -84,7 +84,7 @@ def find_class(title: str) -> str:
 def _write_boxes(text: str) -> str:
     """Write quotations with a bold title, ``<details>`` and anchors as MyST."""
     text = _QUOTATION.sub(_write_box, text)
-    # Each round writes the innermost ones as boxes.
+    # Each round writes as boxes those ``<details>`` that do not contain others.
     while _FOLD.search(text):
         text = _FOLD.sub(lambda m: _write_admonition(m[1], m[2], "dropdown"), text)
     return _TARGET.sub(r"\1(\2)=", text)

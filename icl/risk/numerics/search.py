@@ -2,8 +2,9 @@
 
 A *problem* is one risk as a function of the window w, and its *slope* is the derivative in w. Both are
 analytic where Re w > 0. So on an interval whose ends have the ratio 1.4, a polynomial of degree 10 in log w
-gives the slope to about 1e-11. One wide interval needs fewer nodes than the short ones that it consists of.
-But slopes may span many decades on it, and then the last coefficients of the polynomial are too large.
+gives the slope with an error below 1e-11 of the largest slope there. One wide interval needs fewer nodes than
+the short ones that it consists of. But slopes may span many decades on it, and then the last coefficients of
+the polynomial are too large.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ FIRST, RATIO = 0.1, 1.4
 # Intervals are joined up to this ratio of their ends. Beyond it, problems are computed at too many nodes that
 # are far from their own interval.
 _MAX_RATIO = 4.1
-# polynomials have enough nodes for a relative error of about exp(-32)
+# polynomials have so many nodes that their last coefficients are expected to be about exp(-32) of the first
 _DIGITS = 32
 # Reported relative errors of roots are at least this. Bisection and the rounding of slopes cause less.
 _ROUNDING = 1e-10
