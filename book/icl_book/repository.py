@@ -39,7 +39,7 @@ def git_variables() -> frozenset[str]:
 def git(root: Path, *words: str) -> str:
     """Return the output of a git command on the repository of the folder ``root``.
 
-    It is this repository also if the process runs in a hook of another one, see `git_variables`.
+    The command reads this repository even if the process runs in a hook of another one, see `git_variables`.
 
     Raises:
         OSError: If git is not installed.
@@ -79,7 +79,7 @@ def remote(root: Path) -> str | None:
 
 
 def address(root: Path) -> str:
-    """Return the declared address, or, if it is the placeholder, that of the remote, if there is one."""
+    """Return the declared address. The address of the remote, if it exists, replaces the placeholder."""
     url = declared(root)
     if url == PLACEHOLDER:
         return remote(root) or url

@@ -80,6 +80,7 @@ def _draw_uniform(state, out):
         word ^= (word << U32(7)) & U32(0x9D2C5680)
         word ^= (word << U32(15)) & U32(0xEFC60000)
         word ^= word >> U32(18)
+        # Many processors convert only signed integers to floats by a vector instruction.
         out[j] = F32(I32(word & U32(0xFFFFFF))) * F32(2.0**-24)
 
 
@@ -102,7 +103,8 @@ def _box_muller(row):
         angle = (F32(4) * row[j + 8] - quarters) * F32(math.pi / 2)
         cosine = _horner(angle * angle, _COSINE)
         sine = angle * _horner(angle * angle, _SINE)
-        # A quarter turn exchanges cosine and sine, and changes the sign of one of them.
+        # Each quarter turn exchanges cosine and sine, and changes the sign of one of them. After one or two
+        # turns the cosine of the whole angle is minus `x`. After two or three its sine is minus `y`.
         quarter = I32(quarters)
         odd = (quarter & 1) != 0
         x = sine if odd else cosine

@@ -86,7 +86,7 @@ def evaluation_error(
     """
     contexts = integer(contexts, "contexts", 1, 10**8)
     n = integer(n, "n", 1, 10**7)
-    # a unit's configuration checks and holds the setting of the test
+    # a unit's configuration checks and holds the setting of the test; its seed 0 is replaced below
     test = UnitConfig(task, noise_std, n, 0, covariates)
     if isinstance(M, Pretrained):
         if (dim := M.units[0].task.dim) != task.dim:

@@ -13,7 +13,8 @@ correlates with ``x_i . x_q``, and ::
 
 Here ``p = E f(x)^2`` is k(1) plus the fine variance of the class, which is usually zero. The risk is above
 ``p - a_1`` for every n and m, because linear attention predicts nothing of the other degrees. For affine
-functions this floor is L^2/3, and for ReLU functions it is L^2/3 + L^2/(6 d).
+functions this floor is L^2/3, and for ReLU functions it is L^2/3 + L^2/(6 d). A constant part of the
+functions does not count here if k leaves it out (`Zonal.left_out_level`).
 
 The chapter on Gaussian tokens uses another risk of linear attention. There tokens are Gaussian and functions
 are linear, ``f(x) = beta . x`` with ``E beta beta' = (L^2 / d) I``. The fourth moment
@@ -52,7 +53,7 @@ class LinearOptimum:
 
 
 def linear_risk(task: Zonal, m: ArrayLike, n: ArrayLike, noise_std: ArrayLike) -> Array:
-    """Compute the population risk of linear attention with ``M = m I``, m of any sign and at most 1e100."""
+    """Compute the population risk of linear attention with ``M = m I``, where ``|m|`` is at most 1e100."""
     # 0.0 stands for a window, which linear attention does not have
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
     m, n, noise_std = broadcast(
@@ -75,8 +76,8 @@ def linear_optimum(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> LinearOpt
     # The risk is power - 2 m gain + m^2 square, which is least at m = gain / square.
     gain = degree_one / task.dim
     m = gain / square
-    # The least risk is power - m gain. With the floor it is floor + m (d square - gain). The bracket is
-    # `excess`, written here as a formula that does not cancel.
+    # The least risk is power - m gain. As degree_one is d gain, which is d m square, the least risk is also
+    # floor + m (d square - gain). The bracket is `excess`, written here as a formula that does not cancel.
     floor = power - degree_one
     excess = (power + noise_std**2 - gain) / n
     return LinearOptimum(m, floor + m * excess, floor)
@@ -97,13 +98,13 @@ def _compute_moments(task: Zonal, n: Array, noise_std: Array) -> tuple[float, fl
 def nearest_neighbor_risk(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Risk:
     """Compute the risk of predicting with the label of the context token nearest to the query.
 
-    This is softmax attention at ``w = infinity``. Let p be the share of the sphere that is nearer to the
-    query than the nearest token is. The share p exceeds a number q with probability ``(1 - q)^n``. Define u
-    by ``n log(1 - p) = -e^u``. Then u has the density ``exp(u - exp(u))``, and a trapezoid rule computes the
-    mean over u. A rule with twice the step estimates the error.
+    This is softmax attention at ``w = infinity``. Let v be the share of the sphere that is nearer to the
+    query than the nearest token is. The share v exceeds a number q with probability ``(1 - q)^n``. Define u
+    by ``n log(1 - v) = -e^u``. Then u has the density ``exp(u - exp(u))``, and a trapezoid rule computes the
+    mean over u. A rule with twice the step estimates the relative error.
 
-    The fine variance of the class counts twice, because its values at the token and at the query are
-    uncorrelated.
+    The fine variance of the class counts twice in the bias, because the fine parts of the function at the
+    token and at the query are uncorrelated.
     """
     # 0.0 stands for a window, which is not used here
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
@@ -112,7 +113,7 @@ def nearest_neighbor_risk(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Ri
     def compute_bias(step: float) -> Array:
         # outside of this range the density of u is below rounding
         u = np.arange(-75.0, 4.5, step)
-        # this is the share p, for each n and u
+        # this is the share v, for each n and u
         mass = -np.expm1(-np.exp(u) / n[..., None])
         # theta is the angle to the nearest token; sin(theta / 2)^2 of a token has a beta law, with both
         # parameters equal to `half`

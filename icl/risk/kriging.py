@@ -94,8 +94,8 @@ def _compute_bounds(task: Zonal, n: float, variance: float) -> tuple[float, floa
         if reduced * rest <= 1e-12 * float(a.sum()) or last >= _MAX_DEGREE:
             break
         last *= 4
-    # `whole` is k(1), with the constant part of the functions that the covariance leaves out. `spectrum`
-    # begins at degree 1, and a_0 is `whole` minus the sum of all other coefficients.
+    # `whole` is k(1), plus the mean square of a constant part of the functions if the covariance leaves this
+    # part out. `spectrum` begins at degree 1, and a_0 is `whole` minus the sum of all other coefficients.
     whole = float(task.covariance(np.array(1.0))) + task.left_out_level
     constant = max(0.0, whole - float(a.sum()) - rest)
     a = np.append(constant, a)
@@ -116,7 +116,7 @@ def _compute_bounds(task: Zonal, n: float, variance: float) -> tuple[float, floa
     first = 0 if constant > 1e-9 * whole else 1
     lower = float(compute_terms(variance, n)[first:].sum()) + rest / (1 + reduced)
     grid = np.unique(np.floor(np.geomspace(1, n, _STEPS)))
-    # without tokens the risk is k(1)
+    # without tokens the risk is the sum of all coefficients
     lengths, uppers = np.array([0.0]), np.array([float(a.sum()) + rest])
     # The upper bound is the least S_{variance + R}(tokens - m) over all m in `lengths`, where R is the upper
     # bound for m tokens. It is at most the last R, because more tokens never have a larger risk.

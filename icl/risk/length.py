@@ -38,8 +38,8 @@ def length_price(
 ) -> Array:
     r"""Compute the price at ``N`` examples of the best window for ``n0`` examples, carried there by a rule.
 
-    The *price* is the exact risk at ``N`` examples with the carried window over the least risk at ``N``
-    examples. It is at least 1. A rule is a factor on w, or the name of a rule:
+    The *price* is the exact risk at ``N`` examples with the carried window, divided by the least risk at
+    ``N`` examples. It is at least 1. A rule is given by its factor on w, or by its name:
 
     - "kept", the factor 1;
     - "log n", the factor :math:`\log N/\log n_0` of Qwen's ``use_logn_attn`` and of LongRoPE;
@@ -77,6 +77,7 @@ def length_price(
         raise ValueError(f"N={np.min(N):g}: must be at least n0={np.max(n0):g}")
     w = optimal_window(task, n0, noise_std).w
     if isinstance(rule, str):
+        # the last argument is the end of the error's list of what is allowed
         choice(rule, "rule", RULES, ", and numbers")
         factor = RULES[rule](n0, N, task.dim)
     else:

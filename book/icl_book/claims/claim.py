@@ -295,6 +295,7 @@ class Claim:
             usual = Verdict.ESTABLISHED if self.own else Verdict.HOLDS
             # The class is frozen, so that an assignment would fail.
             object.__setattr__(self, "expected", Verdict.NOT_TESTABLE if self.why_not else usual)
+        # Here `refused` means that the verdict is "false as we have it", corrected or not.
         refused = self.expected in (Verdict.CORRECTED, Verdict.FAILS)
         untested = self.expected in UNTESTED
         ours = self.expected in (Verdict.ESTABLISHED, Verdict.REFUTED, Verdict.OPEN)
@@ -319,6 +320,7 @@ class Claim:
             ),
             ((self.rule is None) != untested, "a testable claim needs a rule, another has none"),
             ((self.grade is None) != untested, "a testable claim needs a grade, another has none"),
+            # As a number, `not untested` is 1 or 0.
             (
                 self.result.count("{}") != (not untested),
                 "a testable claim needs a result with one {}, another has none",

@@ -274,7 +274,7 @@ def lines(
         y: Column of the ordinate.
         hue: Column of the colors, see `colors`.
         col: Column of the panels.
-        label: Template of the legend's text from the value of ``hue``; empty for none.
+        label: Template of the legend's text, which the value of ``hue`` fills; empty for no text.
         line: Any other property of a line.
     """
     shades = colors(frame[hue])
@@ -300,7 +300,7 @@ def points(
     label: str = "{}",
     **marks: Any,
 ) -> None:
-    """Draw sampled values of a tidy table as points with intervals, a color and marker for each ``hue``.
+    """Draw sampled values of a table as points with intervals, a color and marker for each value of ``hue``.
 
     ``ends`` are the columns of the low and the high end of the intervals. ``marks`` are other properties of
     the points. The other arguments are those of `lines`.
@@ -340,9 +340,9 @@ def _split_series(
 
 
 def label_ends(*panels: Axes) -> None:
-    """Write the label of each line at its right end, in its color, in place of a legend.
+    """Write the label of each line to the right of its last point, in its color, in place of a legend.
 
-    Call it when scales and limits are set. Labels that would overlap are moved apart.
+    Call this function when scales and limits are set. Labels that would overlap are moved apart.
 
     Args:
         panels: Panels of one figure; lines without a label stay without one.
@@ -412,8 +412,9 @@ def _spread(heights: NDArray[np.float64], bottom: float, top: float) -> NDArray[
 def label_lines(*panels: Axes) -> None:
     """Write the label of each line beside it, in its color, where nothing else is drawn.
 
-    It is for lines that come together at their ends, or run on to the edge. Call it when all else is drawn.
-    If a label fits nowhere next to its line, a legend below the figure shows all labels instead.
+    This function is for lines that come together at their ends, or run on to the edge of the panel. Call it
+    when all else is drawn. If a label fits nowhere next to its line, a legend below the figure shows all
+    labels instead.
 
     Args:
         panels: Panels of one figure; lines without a label stay without one.
@@ -448,6 +449,7 @@ def _find_ink(figure: Figure) -> NDArray[np.bool_]:
     figure.savefig(drawn, format="rgba", dpi="figure")
     width, height = figure.canvas.get_width_height()
     pixels = np.frombuffer(drawn.getvalue(), np.uint8).reshape(height, width, 4)
+    # In a pixel of a strong color, at least one of red, green and blue is dark.
     ink: NDArray[np.bool_] = pixels[::-1, :, :3].min(axis=2) < _MAX_INK
     return ink
 
@@ -490,7 +492,8 @@ def _find_place(
 
     A box of this size around the center must lie in the panel and must not meet a pixel that is taken. It
     must be nearer to the label's line than to other lines and to the edges of the panel. The best place
-    maximizes the distance to these others, at most `_FAR`, minus twice the distance to the line.
+    maximizes a difference: the distance to the nearest other line or edge, which counts as `_FAR` if it is
+    larger, minus twice the distance to the label's line.
     """
     # This import is slow, and few figures need it.
     from scipy.ndimage import distance_transform_edt, maximum_filter, minimum_filter
@@ -517,7 +520,8 @@ def _mark_pixels(ax: Axes, lines: Sequence[Line2D], shape: tuple[int, ...]) -> N
     for line in lines:
         path = line.get_path().transformed(line.get_transform())
         if line.get_linestyle() != "None":
-            # A hundred points on each segment stand for the line.
+            # A hundred points on each segment stand for the line. The gaps between them are small beside a
+            # label.
             path = path.interpolated(100)
         places = np.asarray(path.vertices) - ax.bbox.p0
         inside = ((places >= 0) & (places < shape[::-1])).all(axis=1)
@@ -583,8 +587,9 @@ def matrix(
 ) -> Any:
     """Draw a matrix as a heat map that also prints its numbers, and return the mesh.
 
-    The color scale runs from ``-limit`` to ``limit``. By default ``limit`` is the largest absolute entry.
-    Panels that are compared need the same ``limit``.
+    ``rows`` and ``columns`` are the names beside the rows and below the columns, and ``fmt`` is the format of
+    the numbers. The color scale runs from ``-limit`` to ``limit``. By default ``limit`` is the largest
+    absolute entry. Panels that are compared need the same ``limit``.
 
     Raises:
         ValueError: If ``values`` is not a matrix of finite numbers.

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 Array = NDArray[np.float64]
 #: Radius of a map in units of its SVG.
 SIZE = 100
-#: Shaded places are drawn as this many strips from north to south.
+#: Shaded places are drawn as this many horizontal strips, the first one in the north.
 STRIPS = 160
 
 
@@ -106,6 +106,7 @@ def surroundings(
             stops = {"n": [m for m in counts if m >= n]}
             parts.append(_mark_stops(f'<path class="known" d="{dots}"/>', stops, start))
         scale = SIZE / reach
+        # `str` makes clear to the type checker that `float` can read the best radius.
         circles = "".join(
             f'<circle class="{name}" data-scale="{scale:.6g}" r="{scale * float(str(start["best"])):.1f}"/>'
             for name in ("around", "around best")

@@ -1,4 +1,4 @@
-"""Other measurements of the chapter on the window: libraries, bias and noise over w, best windows.
+"""Measurements of the chapter on the window: libraries, slopes of bias and noise in w, best windows.
 
 Symbols:
     w: The window parameter of the unit ``M = w I``, and ``w*`` the best one.
@@ -244,7 +244,7 @@ def compare_half_widths(
     query.
 
     Returns:
-        Columns ``task``, ``dim``; ``ratio``, the half-width for L = high over the half-width for L = low; and
+        Columns ``task``, ``dim``; ``ratio``, the half-width for L = high divided by that for L = low; and
         ``error``.
     """
     rows = []
@@ -253,12 +253,13 @@ def compare_half_widths(
         rough = optimal_window(make_task(name, dim, high), n, noise_std)
         half_widths = []
         for best in (smooth, rough):
-            # At this distance exp(-w distance^2 / 2) is one half. It would be infinite for w = 0.
+            # At this distance exp(-w distance^2 / 2) is one half. The distance would be infinite for w = 0.
             distance = np.sqrt(2 * np.log(2) / max(float(best.w), 1e-9))
             # Two points of the sphere are at most 2 apart.
             half_widths.append(min(2.0, distance))
         ratio = half_widths[1] / half_widths[0]
-        # The relative error of a half-width is half of that of w, so this is twice the error of the ratio.
+        # The errors of both w are relative, and the relative error of a half-width is half of that of its w.
+        # So this absolute error of the ratio is twice as large as it must be.
         error = ratio * (smooth.error + rough.error)
         rows.append({"task": name, "dim": dim, "ratio": ratio, "error": error})
     return pd.DataFrame(rows)

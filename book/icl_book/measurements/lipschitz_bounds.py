@@ -128,8 +128,9 @@ def largest_exponential(n: int, radius: float) -> float:
     """Compute log10 of the largest sum of exp(s_i) over all vectors s in R^n with ``|s| <= radius``, n >= 2.
 
     At a stationary point ``e^{s_i}`` is a multiple of s_i, so s has at most two different entries. At a
-    maximum at most one entry is above 1. Hence the maximizer is (a, b, ..., b). The vector
-    ``(a, sqrt(n - 1) b)`` has the length ``radius``, and its angle is searched.
+    maximum at most one entry is above 1, because two such entries would be equal, and to move them apart
+    would raise the sum. Hence the maximizer is (a, b, ..., b). The vector ``(a, sqrt(n - 1) b)`` has the
+    length ``radius``, and its angle is searched.
     """
     low = 0.0
     high = np.pi / 2
@@ -151,7 +152,7 @@ def smallest_normalizer(n: int, R: float, reach: float = 1.0) -> float:
 
     By the inequality of the means, alpha is at least ``n e^{mean of s}``. By Cauchy-Schwarz, the mean of s is
     at least ``-|s| / sqrt(n)``, and |s| is at most ``reach R^2``. All three are equalities if the rows of A
-    are equal, opposite to x, and as long as possible.
+    are equal and opposite to x, and if A and x have the largest norms that are allowed.
     """
     return math.log10(n) - reach * R**2 / math.sqrt(n) / math.log(10)
 
@@ -253,10 +254,10 @@ def extreme_curvature(
 
     Returns:
         Columns ``n``; ``which``, "largest" or "most negative"; ``value``, the extreme second derivative that
-        was found, over that of the normalized loss of two tokens, `SMOOTH` for "largest" or `CONCAVE` for
-        "most negative"; ``most``, a proved upper bound on ``value``, plus rounding. It is one for the
-        normalized loss. The cross-entropy is convex, so ``most`` is zero for "most negative". For "largest"
-        it is infinite.
+        was found, divided by that of the normalized loss of two tokens, which is `SMOOTH` for "largest" and
+        `CONCAVE` for "most negative"; ``most``, a proved upper bound on ``value``, plus rounding. For the
+        normalized loss ``most`` is one. The cross-entropy is convex, so for it ``most`` is zero for "most
+        negative", and infinite for "largest".
     """
     rng = stream(seed, "monte carlo")
     rows = []

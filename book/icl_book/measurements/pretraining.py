@@ -83,8 +83,8 @@ def norm_ratios(units: pd.DataFrame, *, steps: Sequence[int]) -> pd.DataFrame:
 
     Returns:
         A row for each pair of constants and each seed: ``lipschitz``, the larger constant; ``smaller``, the
-        smaller one; ``seed``; ``log_ratio``, the logarithm of the norm at the larger constant over the norm
-        at the smaller one.
+        smaller one; ``seed``; ``log_ratio``, the logarithm of a quotient, the norm at the larger constant
+        divided by the norm at the smaller one.
     """
     looked_at = units[units.step.isin(steps)]
     log = np.log(looked_at.pivot(index=["step", "seed"], columns="lipschitz", values="norm"))
@@ -125,9 +125,9 @@ def train_full_units(
 
         - ``scores``, the matrix W_K' W_Q after training, and ``values``, the last row (v', c) of W_V;
         - ``window``, the mean of the diagonal of the token block, and ``corner``, |c|;
-        - ``outside``, the norm of the entries of W_K' W_Q outside the token block over the norm of the block.
-          The last column is left out, because it does not reach the scores: the query has the label 0;
-        - ``last_column``, the norm of the last column of W_Q after training over its norm before.
+        - ``outside``, the norm of the entries of W_K' W_Q outside the token block, divided by the norm of the
+          block. The last column is left out, because it does not reach the scores: the query has the label 0;
+        - ``last_column``, the norm of the last column of W_Q after training, divided by its norm before.
     """
     units = train_grid(
         list(tasks.values()),
@@ -281,7 +281,7 @@ def _spline_moments(task: Zonal, context_length: int, contexts: int) -> CubicSpl
     windows = np.concatenate([np.linspace(0, 4, 21), np.geomspace(4.4, 30, 16)])
     rng = stream(0, "monte carlo")
     x = uniform_sphere(rng, contexts, context_length + 1, task.dim)
-    # Without noise its `gain` is omega' k_q, and its `product` omega' K omega.
+    # Without noise the `gain` of this form is omega' k_q, and its `product` is omega' K omega.
     form = QuadraticRisk.of(task, x, 0.0)
     identity = torch.eye(task.dim, dtype=torch.float64)
     means = []

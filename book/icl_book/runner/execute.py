@@ -117,7 +117,7 @@ def _find_surprises(run: Run, cards: list[dict[str, Any]]) -> list[str]:
     allowed = read_allowed_verdicts(run.preset)
     # `describe_surprises` leaves out what the preset allows, but with "any" it lists all unexpected verdicts.
     found = describe_surprises(cards, allowed)
-    # Even with "any" a card that lacks cases fails the run.
+    # Even with "any" an unexpected verdict fails the run if any card lacks cases.
     unfit = allowed != "any" or any(list_empty_parts(card) for card in cards)
     if found and unfit and not run.exploring:
         raise BadInput("; ".join(found))

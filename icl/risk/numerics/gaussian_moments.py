@@ -14,8 +14,8 @@ Derivation. ``S^-k = int_0^inf s^(k-1) exp(-s S) ds / (k-1)!`` makes the tokens 
 
 So n is only an exponent, and the means over one token are computed once for all n. All integrands are
 analytic and decay fast, so that trapezoid rules are exact to rounding. Their nodes in u and in ``x = log z``
-lie on one lattice. On panels in tau, ``log C`` and ``D / C`` are Chebyshev polynomials. The polynomials of a
-panel are computed when they are first needed.
+lie on one lattice. On panels in tau, Chebyshev polynomials interpolate ``log C`` and ``D / C``. The
+polynomials of a panel are computed when they are first needed.
 
 Means over the query. In the setting of `icl.risk.gaussian` the query has the length r, whose law is the chi
 law of d dimensions. With the window parameter w the scores have ``tau = w r``.
@@ -55,6 +55,7 @@ def edges(max_tau: float) -> Array:
     >>> edges(11.5)[-3:].round(2)
     array([11.  , 12.1 , 13.31])
     """
+    # Edge number 10 is at 10. Edge number `last - 1` is at or above `max_tau`, so that the last one is above.
     last = 11 + math.ceil(math.log(max(max_tau, 10.0) / 10) / math.log(1.1))
     return np.array([k if k < 10 else 10 * 1.1 ** (k - 10) for k in range(last + 1)])
 
@@ -112,16 +113,17 @@ def query_means(dim: int, w: Array, n: Array, order: int = ORDER, drop: int = 0)
 
 def _query_means(dim: int, w: Array, n: float, order: int, drop: int) -> Array:
     """Return what `query_means` does, for one context length."""
-    # The mode of the chi law is about sqrt(d), and the law falls faster than a normal law around it. So r is
-    # farther from sqrt(d) than `tail` with a probability of at most exp(-34) / n. This is negligible, because
-    # the means of the bias and of C are at least about 1 / n.
+    # The mode of the chi law is about sqrt(d). From there the law falls faster than a normal law of variance
+    # one. So r is farther from sqrt(d) than `tail` with a probability of at most exp(-34) / n. This is
+    # negligible, because the means of the bias and of C are at least about 1 / n.
     tail = math.sqrt(2 * (math.log(n) + 34))
     low, high = max(0.0, math.sqrt(dim) - tail), math.sqrt(dim) + tail
     rules, starts = [], [0]
     for value in w:
         # these are edges in tau = w r, divided by w; for a tiny w all edges except zero are above `high`
         moment_edges = edges(value * high) / value if value > 1e-150 else np.empty(0)
-        # the chi law needs panels of about the length 2; for a larger w the panels of the moments are shorter
+        # The chi law needs panels of about the length 2. For a larger w the panels of the moments are short
+        # enough: at r they are as long as the larger of 1 / w and r / 10.
         law_edges = np.arange(low, high, 2.0) if value < 0.5 else np.empty(0)
         edge = np.unique(np.concatenate([[low, high], law_edges, moment_edges]))
         rules.append(gauss_panels(edge[(edge >= low) & (edge <= high)], order))
@@ -204,8 +206,9 @@ def _means(panel: int, reach: float) -> tuple[float, Array, Array, Array, Array]
     not depend on n. D is ``n int phi^(n-1) (diagonal - (n-1) pair) du``.
 
     The range of u is enough for 2 to ``reach`` tokens. With s = exp(u), the product ``s S`` is below e^-16 at
-    the lower end for the largest S, and above e^4.5 at the upper end for the smallest S. Larger or smaller S
-    have a probability of about 1e-16.
+    the lower end for the largest S, and above e^4.5 at the upper end for the smallest S. There the
+    integrands are negligible, because they fall like ``(s S)^2`` for small s S, and like ``exp(-s S)`` for
+    large s S. Still larger or smaller S have a probability of about 1e-16.
     """
     log_n = math.log(reach)
     # `edges` gets a tau of this panel, so that its result includes both ends of the panel

@@ -78,7 +78,7 @@ class Scales:
     nearest: float
     # the mode of the law of tau that is weighted with exp(-tau)
     peak: float
-    # the weighted law is below exp(-_CUT) of its mode at this distance from it
+    # at this distance above its mode, the weighted law is below exp(-_CUT) of its value at the mode
     width: float
 
     @property
@@ -112,7 +112,9 @@ class Panels(NamedTuple):
 def meshes(
     dim: int, w: float, n: Array, degree: float = math.inf, order: int = 16, jumps: float = math.inf
 ) -> list[Mesh]:
-    """Return meshes for context lengths ``n``, shape (j,). An integral is the sum over all of them.
+    """Return meshes that together serve every context length in ``n``, an array of shape (j,).
+
+    An integral is the sum over all meshes.
 
     ``degree`` is the highest Gegenbauer degree of the class, or infinity. ``order`` is the number of
     Gauss-Legendre nodes of a panel, and panels are so short that 16 nodes are enough. For functions rougher
@@ -160,7 +162,8 @@ def _lay_panels(
     # a panel in s is needed unless the integrands vanish for all u < 0
     if low < 0:
         # The panel in s begins at 0 and ends where n E z, which is n s E[exp(-tau)], is `_FIRST`. Up to there
-        # phi^n is at least exp(-_FIRST), because phi is at least exp(-E z).
+        # phi^n is at least exp(-_FIRST), because phi is at least exp(-E z). The panel ends at s = 1 at the
+        # latest. Up to there z is at most one, and the functions of z are smooth in s.
         first_end = math.log(_FIRST / max_n) - log_mean_weight(dim, w)
         edges = [-math.inf, min(0.0, first_end, high)]
     while edges[-1] < high:
@@ -183,6 +186,8 @@ def _lay_panels(
                 # The window may be much wider than the covariance. So further edges are laid for the
                 # covariance: at the angle `jumps`, at twice this angle, and so on.
                 near = jumps * 2.0 ** np.arange(math.log2(math.pi / jumps))
+                # all rows need equally many edges, so that an edge outside of a row is moved to its first or
+                # last edge
                 near = np.clip(near, angles[:, :1], angles[:, -1:])
                 angles = np.sort(np.concatenate([angles, near], axis=1), axis=1)
             tails = _compute_tails(dim, angles)
@@ -192,13 +197,15 @@ def _lay_panels(
 
 def _find_scales(dim: int, w: float, max_n: float) -> Scales:
     """Return the values of tau that matter to at most ``max_n`` tokens."""
-    # among max_n tokens, 1e-17 / max_n are expected below this tau
+    # One of max_n tokens is below this tau with a probability of at most 1e-17 / max_n. This is negligible
+    # even beside a risk of order 1 / max_n.
     nearest = w * invert_cap_mass(dim, 1e-17 / max_n**2)
     # With t = cos theta, the weighted density exp(-w (1 - t)) (1 - t^2)^((d-3)/2) has its mode where
     # w (1 - t^2) = (d - 3) t, or at t = 1 if d is at most 3.
     ratio = max(dim - 3, 0) / max(w, 1e-300)
     peak = w * (1 - 2 / (ratio + math.hypot(ratio, 2)))
-    # the weighted law is at most as wide as a gamma law with this mode
+    # The weighted law is at most as wide as a gamma law with this mode. At this distance above the mode, the
+    # gamma law is below exp(-_CUT) of its value at the mode.
     return Scales(nearest, peak, math.sqrt(2 * _CUT * peak) + _CUT)
 
 
@@ -207,9 +214,9 @@ def _find_range(
 ) -> tuple[float, float]:
     """Return the lowest and the highest u that matter for ``min_n`` to ``max_n`` tokens."""
     log_mean, log_square = (log_mean_weight(dim, k * w) for k in (1, 2))
-    # At small u integrands rise like n exp(2u) E[exp(-2 tau)]. Their integral, the mean sum of the squared
-    # weights, is of order E[exp(-2 tau)] / (n E[exp(-tau)]^2), and at most one. At `low` the integrands are
-    # exp(-_CUT) of the smaller of the two.
+    # At small u integrands rise like n exp(2u) E[exp(-2 tau)]. Their integral is the mean sum of the squared
+    # weights. It is of order r = E[exp(-2 tau)] / (n E[exp(-tau)]^2), but at most one. At `low` the
+    # integrands are exp(-_CUT) min(r, 1).
     low = min(-math.log(max_n) - log_mean, -0.5 * (math.log(max_n) + log_square)) - _CUT / 2
     # for smaller u even the nearest token has a negligible z
     low = max(low, scales.nearest - math.log(max_n) - _CUT / 2)
@@ -230,14 +237,15 @@ def _find_range(
 
 
 def log_mean_weight(dim: int, w: float) -> float:
-    """Return ``log E exp(-w (1 - t))``, t = cos theta, a modified Bessel function; a few digits are enough.
+    """Return the logarithm of ``E exp(-w (1 - t))``, where t is cos theta. A few digits are enough.
 
     >>> round(log_mean_weight(3, 2.0), 4)  # t is uniform: log of (1 - exp(-4)) / 4
     -1.4048
     """
+    # The mean is exp(-w) I_nu(w), with a modified Bessel function, times gamma(nu + 1) (2 / w)^nu.
     nu = dim / 2 - 1
-    # SciPy's function gives NaN for w above 1e9. The leading term is enough there: for w above 1e8 its
-    # logarithm is wrong by at most 0.13, in 10,000 dimensions.
+    # SciPy's `ive` is exp(-w) I_nu(w), and gives NaN for w above 1e9. The leading term for large w is enough
+    # there: for w above 1e8 its logarithm is wrong by at most 0.13, even in 10,000 dimensions.
     bessel = float(ive(nu, w)) if w < 1e8 else (2 * math.pi * w) ** -0.5
     if bessel > 1e-280 and w > 0:
         return float(math.log(bessel) + gammaln(nu + 1) + nu * math.log(2 / w))
@@ -311,9 +319,10 @@ def _lay_shared_panels(
     group have equally many angles. Panels of angles are ``turn`` wide in tau where exp(-z) rises from 0 to 1.
     ``degree`` is the highest of the class, or infinity.
     """
-    # for u below 0, z is below one at every tau, and needs the same panels as for u = 0
+    # for u below 0, z is below one at every tau, and the panels for u = 0 are fine enough
     right = np.maximum(right, 0.0)
-    # these are the least and the largest tau that matter, because for tau below u - 4, exp(-z) is below 1e-23
+    # These are the least and the largest tau that matter. For tau below u - 4, exp(-z) is below 1e-23. For
+    # tau above `farthest`, both z and the weighted law are negligible.
     farthest = np.maximum(right, max(scales.peak, scales.nearest)) + scales.width
     ends = np.stack([np.maximum(left - 4, scales.nearest), farthest], axis=1)
     # from here on `ends` are angles
@@ -325,9 +334,11 @@ def _lay_shared_panels(
         ends = np.tile([0.0, math.pi], (left.size, 1))
     # sampled angles, (rows, samples)
     fine = ends[:, :1] + (ends[:, 1:] - ends[:, :1]) * _FINE
-    # `past` is by how much tau exceeds u + 4; where it is positive, z is at most exp(-past - 4)
+    # `past` is by how much tau exceeds u + 4 at the right edge; where it is positive, z is at most
+    # exp(-past - 4) in the whole panel in u
     past = np.maximum(2 * w * np.sin(fine / 2) ** 2 - right[:, None] - 4, 0.0)
-    # The density is in panels per radian. Panels are `turn` wide in tau, and wider where `past` is large.
+    # The density is in panels per radian. Panels are `turn` wide in tau, and wider where `past` is large. To
+    # double 0.3 or 16 moves the risk by less than 1e-9 of itself.
     density = w * np.sin(fine) / np.minimum(turn + 0.3 * past, 16.0)
     # Panels must be short enough for P_l of the highest degree. If degrees do not end, the highest one that
     # counts is several times w^(1/2) and (w u)^(1/2): exp(-z) rises within an angle of about the inverse of
@@ -364,8 +375,8 @@ def _lay_shared_panels(
 def _lay_angles_per_node(w: float, u: Array, scales: Scales) -> Array:
     """Return edges of panels of angles, (nodes, m + 1), for each u. The u, (nodes, 1), ascend.
 
-    The panels are the same for each u in ``y = tau - u``, so that ``z = exp(-y)``. Their widths are by trial:
-    to double those beyond y = 4, or the shortest ones, moves the risk by less than 1e-8 of itself.
+    In ``y = tau - u`` the panels are the same for each u, and ``z = exp(-y)``. Their widths are by trial: to
+    double those beyond y = 4, or the shortest ones, moves the risk by less than 1e-8 of itself.
     """
     # exp(-z) is below 1e-23 for y below -4
     y = [-4.0]
@@ -378,9 +389,10 @@ def _lay_angles_per_node(w: float, u: Array, scales: Scales) -> Array:
 
 
 def angle_probabilities(dim: int, edges: Array, order: int) -> tuple[Array, Array]:
-    """Return angles between neighboring edges, and their probabilities; both are on the last axis.
+    """Return angles between neighboring edges, and their probabilities.
 
-    ``order`` is the number of angles between two neighboring edges.
+    ``edges`` has shape (..., m + 1), and both results have shape (..., m order). ``order`` is the number of
+    angles between two neighboring edges.
 
     >>> theta, p = angle_probabilities(5, np.array([0.0, 1.0, np.pi]), 16)
     >>> round(float(p @ np.cos(theta) ** 2), 12)  # E (x . x_q)^2 = 1 / d
@@ -392,9 +404,10 @@ def angle_probabilities(dim: int, edges: Array, order: int) -> tuple[Array, Arra
 
 
 def gauss_panels(edges: Array, order: int) -> tuple[Array, Array]:
-    """Return nodes and weights of Gauss-Legendre rules between neighboring edges, on the last axis.
+    """Return nodes and weights of Gauss-Legendre rules between neighboring edges.
 
-    ``order`` is the number of nodes between two neighboring edges.
+    ``edges`` has shape (..., m + 1), and both results have shape (..., m order). ``order`` is the number of
+    nodes between two neighboring edges.
 
     >>> x, weight = gauss_panels(np.array([0.0, 1.0, 3.0]), 2)
     >>> round(float(weight @ x**3), 12)  # 3^4 / 4
