@@ -99,7 +99,7 @@ plt.show()
 # of one factor, raised to the power $n$. The number $n$ of examples then stands only in an exponent and in a factor before the
 # integral. So a billion examples cost as much as ten.
 #
-# **Move it.** Which of the three errors shrinks if the context gets longer?
+# **Move it.** Which of the three errors shrink if the context gets longer? (Scatter and noise. Blur stays as it is.)
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 interactive(

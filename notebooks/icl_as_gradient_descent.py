@@ -376,8 +376,8 @@ for side, listed in (("right", right), ("wrong", wrong)):
 judge("P2.icl.imitates", evidence["right"], evidence["wrong"])
 
 # %% [markdown]
-# **Exercise 3.** A gradient step changes the scores by $-\eta(A_1A_1^\top)P(A_2A_2^\top)$, and $P=\partial L/\partial S$ is
-# the only factor that depends on $X$. What follows for two different matrices $X$ with the same scores?
+# **Exercise 3.** A gradient step changes the scores by $-\eta(A_1A_1^\top)P(A_2A_2^\top)$, and $X$ enters only in
+# $P=\partial L/\partial S$, through the scores $S$. What follows for two different matrices $X$ with the same scores?
 #
 # <details><summary>Solution</summary>
 #

@@ -83,7 +83,7 @@ plt.show()
 # Each point is the median of 24 settings.
 #
 # **In short.** In a longer context the scores of a layer should grow, so that its window narrows. How much they should grow depends
-# on the dimension $d$ of the keys. In few dimensions the power $n^{2/(d+2)}$ of [Theorem 2](theorem2_scaling.ipynb) is right. In
+# on the dimension $d$ of the keys. In few dimensions the power $n^{2/(d+2)}$ of [the law of the window](theorem2_scaling.ipynb#thm-law) is right. In
 # many dimensions the logarithms in today's language models do well. If the examples in your context have labels, let the labels
 # choose the window.
 #
@@ -131,10 +131,10 @@ plt.show()
 # the error with the rule, divided by the least error, the *price* of the rule.
 #
 # How fast does the best $w$ grow? For functions with a kink the best $w$ grows like $n^{2/(d+2)}$ in very long contexts, by
-# [Theorem 2](theorem2_scaling.ipynb). The exponent is $\frac13$ in four dimensions and $\frac1{25}$ in 48 dimensions. A rule such
+# [the law of the window](theorem2_scaling.ipynb#thm-law). The exponent is $\frac13$ in four dimensions and $\frac1{25}$ in 48 dimensions. A rule such
 # as $\log n$ grows equally fast in all dimensions, so that it cannot be right in all of them.
 #
-# Should we then take the power in every dimension? No: in many dimensions even millions of examples are too few for the theorem. The
+# Should we then take the power in every dimension? No: in many dimensions even millions of examples are too few for the law. The
 # best $w$ still grows faster than the power, as the next figure shows.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -236,8 +236,8 @@ interactive(
     "almost nothing at every length. Then choose the power, and move d on.",
     alt="The price of a rule, of the window kept and of log n against N over n0, both "
     "axes logarithmic. In few dimensions all but the power rise.",
-    caption="Exact risk over the least risk at N, if the best window for n₀ examples "
-    "is carried to N. One unit, independent tokens on the sphere.",
+    caption="Exact risk at N examples over the least risk there, if the best w for "
+    "n₀ examples is changed by a rule. One unit, independent tokens on the sphere.",
     ylim=(0.95, 10),
 )
 

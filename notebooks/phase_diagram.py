@@ -328,7 +328,7 @@ pd.DataFrame(resolved).astype(float).round(4).style.format("{:g}").hide()
 #
 # ## What the paper says
 #
-# Theorem 2 of paper 1 says how the best window grows with $n$ and with $L/\sigma$ for ReLU functions. Its slides add three extreme
+# Theorem 2 of paper 1 says how the best window grows with $n$ and with $L/\sigma$ for ReLU functions. The slides add three extreme
 # examples, a good test of one's intuition:
 #
 # > - $\sigma\to\infty$: no signal, average the noise, $w_{KQ}\to0$.

@@ -140,7 +140,7 @@ plt.show()
 # star is an average over the known places nearby.
 #
 # If you look too far, you cross coasts, and the average *blurs* the map. If you look only close by, you average over few places.
-# Then the *noise* of single labels matters. Chance matters too: the few places nearby may happen to lie on land or at sea, so that
+# Then the *noise* of single labels matters. We model wrong answers as independent noise, half as large as the spread of the map. Chance matters too: the few places nearby may happen to lie on land or at sea, so that
 # the answers *scatter*. The best radius balances blur, scatter and noise. With half the noise the best radius shrinks by nearly
 # a quarter.
 

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Theorem 2: the window narrows like n^(2/(d+2))
+# # Theorem 2: the window narrows like a power of n
 #
 # *Give a layer ten times as many examples. By how much should its window shrink, and does training find this window?*
 

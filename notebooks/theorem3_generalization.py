@@ -107,7 +107,7 @@ plt.show()
 # - The noise of the labels is fixed and not zero. If its standard deviation equals the $L$ of training, the two prices above are
 #   within one percent of their limits from a thousand examples on. With a tenth of this noise the prices need longer contexts.
 # - We assume that training finds the best window for $L$, as in
-#   [Theorem 2: the window narrows like $n^{2/(d+2)}$](theorem2_scaling.ipynb). Layers are trained at the end of the page.
+#   [Theorem 2: the window narrows like a power of n](theorem2_scaling.ipynb). Layers are trained at the end of the page.
 # - What is known: in statistics the price is the cost of a wrong bandwidth ([Wand and Jones, 1995](cite:wand1995kernel)).
 # - The theorem's bounds: each has its card below. We know them from one slide, read by OCR, and the paper's Theorem 3.5 may print
 #   other exponents. The cards on the lower bounds say which other exponents would be true:

@@ -153,9 +153,11 @@ def fingerprint(root: Path, patterns: Iterable[str]) -> str:
     return total.hexdigest()
 
 
-#: Matches the parts of a dumped syntax tree that differ between versions of Python, and all white space and
-#: commas, also those inside texts.
-_VARIES = re.compile(r"\w+=\[\]|ctx=Load\(\)|Constant\(value=''\)|[\s,]")
+#: Matches the parts of a dumped syntax tree that differ between versions of Python, white space and commas,
+#: and, as its only group, each text, which is kept as it is.
+_VARIES = re.compile(
+    r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|\w+=\[\]|ctx=Load\(\)|Constant\(value=''\)|[\s,]"""
+)
 
 
 def dump_code(source: str) -> str:
@@ -175,7 +177,7 @@ def dump_code(source: str) -> str:
                     kept.append(statement)
             # A body needs a statement. If it had only a docstring, it becomes ``pass``.
             node.body = kept or [ast.Pass()]
-    return _VARIES.sub("", ast.dump(tree))
+    return _VARIES.sub(r"\1", ast.dump(tree))
 
 
 #: The packages on whose versions numbers and figures depend.

@@ -257,6 +257,7 @@ def test_a_name_that_is_not_utf_8_is_refused_before_anything_runs(tmp_path, monk
     ("code", "same", "other"),
     [
         ("x = 1", '"""A module."""\nx = 1  # one', "x = 2"),
+        ("f('a, b')", 'f("a, b",)', "f('ab')"),
         ("", '"""An empty module."""', "x = 1"),
         (
             "def f():\n    return 1",
