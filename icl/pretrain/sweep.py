@@ -310,6 +310,7 @@ class Sweep:
         new = partial(torch.zeros, dtype=getattr(torch, settings.dtype), device=device)
         self.state, self.history = new(3, begin.size), new(len(settings.record), begin.size)
         self.state[0] = torch.from_numpy(begin)
+        # recorded steps are increasing, so that step 0 comes first
         if 0 in settings.record:
             self.history[0] = self.state[0]
         self.stacks: list[Stack] = []

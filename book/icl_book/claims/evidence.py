@@ -47,7 +47,7 @@ class Case:
         parameters: The labels of the case, which the claim's rule reads, e.g. ``{"dim": 3}``.
         samples: How many independent samples the interval rests on; None if nothing was sampled.
         kind: Where the interval comes from: ``"exact"``, ``"found"`` or ``"sampled"``.
-        miss: Probability that a sampled interval misses the median; zero for the others.
+        miss: Probability that a sampled interval misses the median of the distribution; zero for other kinds.
     """
 
     name: str
@@ -118,8 +118,8 @@ def interval_cases(
     """Make a case of each row of a tidy table of exact numbers whose intervals are given.
 
     ``low`` and ``high`` are the ends of the intervals. Each is a column, or one number for all rows. The
-    other arguments, the result and the errors are those of `exact_cases`. A value outside its interval is a
-    ValueError, too.
+    other arguments, the result and the exceptions are those of `exact_cases`. A value outside its interval
+    is a ValueError, too.
     """
     # A table without rows may lack the columns, too.
     if not len(frame):
@@ -331,7 +331,7 @@ def _name_case(labels: dict[str, Any], template: str | None) -> str:
 
 
 def as_data(case: Case) -> JsonObject:
-    """Return a case as strict JSON, in which infinities and NaN are strings."""
+    """Return a case as data for strict JSON: infinities of the number and the interval are strings."""
     return asdict(case) | {"measured": to_json(case.measured), "interval": to_json(case.interval)}
 
 

@@ -146,7 +146,7 @@ def search_added_heads(task: Zonal, n: float, noise_std: float) -> tuple[float, 
         values, least = moments.best_values(np.sinh(x), noise_std**2)
         return least if values.min() > 0 else math.inf
 
-    # The search starts at the best pair of these x.
+    # The search starts at the best pair of these x, which are multiples of the x of the best single head.
     grid = best_x * np.array([-1.2, -1.0, -0.7, -0.4, -0.1, 0.1, 0.3, 0.5, 0.7, 0.85, 1.0, 1.2])
     single = optimal_heads(task, n, noise_std, heads=1)
     first = min((np.array(pair) for pair in combinations(grid, 2)), key=compute_risk)
@@ -336,9 +336,9 @@ def least_limits(
 ) -> list[tuple[float, Array]]:
     """Search the best widths alpha_h of 1, 2, ..., ``max_heads`` heads in long contexts.
 
-    Any two widths differ by a factor of ``exp(apart)`` or more. Often the risk falls as two widths approach
-    each other. Then the infimum of the risk over all widths is not attained, and is below the risk that is
-    found here.
+    Any two widths differ by a factor from ``exp(apart)`` to ``exp(12)``. Often the risk falls as two widths
+    approach each other. Then the infimum of the risk over all widths is not attained, and is below the risk
+    that is found here.
 
     Returns:
         For each number of heads the least risk over the risk of kriging (`compute_limit`), and the widths,
@@ -425,8 +425,8 @@ def compare_with_kriging(
 
     Returns:
         A row for 1, 2, ..., ``heads`` heads, with columns ``dim``, ``order``, ``heads``, ``n``; ``exact``,
-        the exact risk over the lower bound of the risk of kriging; ``limit``, the limit of this ratio for
-        long contexts, and its absolute numerical ``error``.
+        the exact risk of the heads over the lower bound of the risk of kriging; ``limit``, the limit of this
+        ratio for long contexts, and its absolute numerical ``error``.
     """
     task = make_rough_class(dim, order, degrees, parity)
     m = dim - 1
@@ -468,7 +468,7 @@ def locate_between_bounds(
 
     Returns:
         Columns ``task``, ``dim``, ``n``; ``value``, the place of the mean risk over ``draws`` contexts;
-        ``low`` and ``high``, the places of the ends of its interval.
+        ``low`` and ``high``, the places of the ends of the interval of this mean.
     """
     rows = []
     for task, n in product(tasks, n_values):

@@ -182,8 +182,8 @@ def term_slopes(*, term: str, tasks: Sequence[str], dims: Sequence[int]) -> pd.D
 def bias_growth(*, tasks: Sequence[str], dims: Sequence[int], noise_std: float) -> pd.DataFrame:
     """Return the slope in n of the largest ratio of the bias to its printed upper bound, 1 / w + 1 / n.
 
-    At each length the ratio is the largest one over twelve windows from sqrt(w*) to w*. The classes have L =
-    1.
+    At each length the ratio is the largest one over twelve windows from sqrt(w*) to w*. They stand for the
+    windows that the slides call relevant. The classes have L = 1.
 
     Returns:
         Columns ``task``, ``dim``, ``slope`` and ``error``.

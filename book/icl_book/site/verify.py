@@ -54,7 +54,7 @@ def check_cards(runs: Iterable[Mapping[str, Any]], registry: Mapping[str, Claim]
     """Find problems of the cards of all runs.
 
     A problem is an unexpected verdict, a claim that the registry lacks, a claim that is judged twice, or a
-    claim with a rule that is never judged. The preset of a run says which verdicts are unexpected
+    claim that has a rule and is never judged. The preset of a run says which verdicts are unexpected
     (`icl_book.runner.plan.read_allowed_verdicts`). With ``any``, none is.
     """
     runs = list(runs)

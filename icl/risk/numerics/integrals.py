@@ -226,7 +226,8 @@ def _integrate_mesh(
 
     one_minus_phi = mesh.below - _sum_angles(minus_lost, mesh.p)
     phi = np.maximum(mesh.above + _sum_angles(decay, mesh.p), 1e-300)
-    # log phi is computed from the smaller of phi and 1 - phi, which has the smaller rounding error
+    # log phi is computed from the smaller of phi and 1 - phi, which has the smaller rounding error. The
+    # bounds 1e-300 and 0.5 keep both logarithms finite.
     log_phi = np.where(
         one_minus_phi < 0.5, np.log1p(-np.minimum(one_minus_phi, 0.5)), np.log(phi)
     ).ravel()
