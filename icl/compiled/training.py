@@ -13,7 +13,7 @@ from icl.compiled.jit import compiled
 
 inline = njit(inline="always")
 F32, I32 = np.float32, np.int32
-# coefficients of the exponential series up to degree 6, that of the highest power first
+# These are the coefficients of the exponential series up to degree 6, that of the highest power first.
 _EXP = tuple(F32(1 / math.factorial(k)) for k in range(6, -1, -1))
 
 
@@ -69,12 +69,12 @@ def _compute_gradient(x, y, M, weights, sums, slope):
     largest, total, p, pull = sums[dim], sums[dim + 1], sums[dim + 2], sums[dim + 3]
     # `total` and `p` are rows of the sums, so this sets them to zero, too
     sums[:] = 0
-    # M x_q, in the first d rows of the sums
+    # the first d rows of the sums become M x_q
     for a in range(dim):
         for c in range(dim):
             for b in range(contexts):
                 sums[a, b] += M[a, c] * x[c, n, b]
-    # scores
+    # here `weights` become the scores
     largest[:] = -np.inf
     weights[:] = 0
     for i in range(n):
@@ -83,7 +83,8 @@ def _compute_gradient(x, y, M, weights, sums, slope):
                 weights[i, b] += sums[a, b] * x[a, i, b]
         for b in range(contexts):
             largest[b] = max(largest[b], weights[i, b])
-    # weights before normalization, and the prediction
+    # here `weights` become exponentials of the scores, `total` the sum of these, and p the sum of their
+    # products with the labels
     for i in range(n):
         for b in range(contexts):
             weights[i, b] = _exp(weights[i, b] - largest[b], single)

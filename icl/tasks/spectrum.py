@@ -184,7 +184,7 @@ def globe(values: ArrayLike, degree: int) -> Globe:
     found = _check_map(values)
     degree = integer(degree, "degree", 1, found.shape[0])
     edges = np.linspace(0, math.pi, found.shape[0] + 1)
-    # the share of the sphere's area that each row covers
+    # this is the share of the sphere's area that each row covers
     share = -np.diff(np.cos(edges)) / 2
     mean = float(share @ found.mean(axis=1))
     # without the mean, `rest` below is not the small difference of large numbers
@@ -192,6 +192,7 @@ def globe(values: ArrayLike, degree: int) -> Globe:
     power = map_power(centered, degree)
     power[0] = mean**2
     variance = float(share @ (centered**2).mean(axis=1))
+    # rounding, or the error of the Gauss rule in `map_power`, could make the rest slightly negative
     rest = max(0.0, variance - float(power[1:].sum()))
     return Globe(3, tuple(power.tolist()), rest, values=found)
 
@@ -218,11 +219,11 @@ def map_power(values: Array, degree: int) -> Array:
     fourier = np.fft.fft(values, axis=1)[:, all_m % columns] / columns
     fourier = fourier * np.sinc(all_m / columns)
     nodes, weights = np.polynomial.legendre.leggauss(3)
-    # half the height of a cell
+    # this is half the height of a cell
     half = math.pi / rows / 2
-    # the three nodes of row 0, then those of row 1, and so on
+    # these are the three nodes of row 0, then those of row 1, and so on
     theta = ((2 * np.arange(rows)[:, None] + 1 + nodes) * half).ravel()
-    # the share of the sphere's area that each node stands for
+    # this is the share of the sphere's area that each node stands for
     share = (half * weights * np.sin(theta).reshape(rows, -1) / 2).ravel()
     power = np.zeros(degree + 1)
     for m in range(degree + 1):

@@ -126,7 +126,8 @@ def _cut_blocks(
 def _map_blocks(part: Callable[[slice], Tensor], *given: Tensor | None) -> list[Tensor]:
     """Return the values of ``part`` on all blocks of rows, in order.
 
-    ``given`` are A1, A2, X, B, and V if `hvp` calls. On a CPU several blocks run in threads.
+    ``given`` are A1, A2, X, B, and V if `hvp` calls. On a CPU several blocks run in threads, unless autograd
+    records a history, or transforms or autocast are active.
     """
     A1, A2, X, B, V = (*given, None)[:5]
     assert A1 is not None and A2 is not None and X is not None

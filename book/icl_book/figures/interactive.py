@@ -43,7 +43,7 @@ def interactive(
 ) -> HTML:
     """Build a figure with sliders from a tidy table.
 
-    Without scripts a page shows a picture of the curves at the start. A *setting* of a table is one value of
+    Without scripts a page shows a picture of the curves at ``start``. A *setting* of a table is one value of
     each slider that is a column of the table. The slider ``x`` does not count.
 
     Args:
@@ -55,7 +55,7 @@ def interactive(
         sliders: For each slider its column, in ``frame`` or in ``best``, and its label, which may end with a
             unit in parentheses. Every value of the column is a stop. A column of texts becomes a menu.
         start: For each slider the stop at which it starts.
-        labels: Names of both axes.
+        labels: Names of the horizontal and of the vertical axis.
         experiment: What to try, with the word "move".
         alt: What the figure shows, for readers who cannot see it.
         caption: What is fixed, and what a reader must know besides.
@@ -111,7 +111,7 @@ def interactive(
     }
     data["tables"] = {name: pack(table, keys[name]) for name, table in tables.items()}
 
-    # The picture shows the rows in which every slider has its value of the start.
+    # The picture shows the rows in which every slider has the value that ``start`` gives it.
     at_start = pd.Series({slider: start[slider] for slider in keys["curves"]})
     shown = frame[(frame[[*keys["curves"]]] == at_start).all(axis=1)]
     products = pd.DataFrame({c: shown[c] * start[s] ** 2 for c, s in data["squares"].items()})
@@ -132,6 +132,7 @@ def interactive(
     plt.close(ax.figure)
     # An unescaped "<" in a text could end the script that holds the data.
     table = json.dumps(data, separators=(",", ":")).replace("<", r"\u003c")
+    # The style sheet takes the colors of all curves but the first from these variables.
     colors = "".join(
         f"--light-{i}:{shade};--dark-{i}:{plots.on_dark(shade)};"
         for i, shade in enumerate(shades, start=1)

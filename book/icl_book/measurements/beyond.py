@@ -144,7 +144,7 @@ def train_on_cross_entropy(
             for step in range(steps):
                 adam.param_groups[0]["lr"] = learning_rate * (1 - step / steps)
                 # The contexts of all units are drawn at once, with one seed. Then `view` deals them out, so
-                # that each unit has contexts of its own.
+                # that each unit has contexts of its own. The labels themselves are random, without noise.
                 x, y = draw_contexts(
                     Labels(dim, lipschitz, flipped),
                     noise_std=0.0,
@@ -533,20 +533,22 @@ def train_models(
 ) -> pd.DataFrame:
     """Train one layer, and two layers with and without a residual connection, on ReLU functions.
 
-    Each seed has its own training contexts, which are the same for the three models. All models are tested on
-    the same ``contexts`` contexts, which are not those of training. A layer ``M = w I`` with the exact best w
-    is tested for comparison.
+    Training is repeated ``seeds`` times. Each repetition has its own start and its own training contexts. The
+    three models have the same start and the same training contexts. All models are tested on the same
+    ``contexts`` contexts, which are not those of training. A layer ``M = w I`` with the exact best w is
+    tested for comparison.
 
     Returns:
-        Columns ``model``, ``seed``; ``risk``, the risk of the model over the risk of the layer with the best
-        w, both on the test contexts; ``others``, how much the `log_ratio` of two examples changes if all
-        other examples are drawn anew: the root mean square of the change, over the root mean square of
-        `log_ratio` before.
+        Columns ``model``; ``seed``, the number of the repetition from 0 on; ``risk``, the risk of the model
+        over the risk of the layer with the best w, both on the test contexts; ``others``, how much the
+        `log_ratio` of two examples changes if all other examples are drawn anew: the root mean square of the
+        change, over the root mean square of `log_ratio` before.
     """
     task = ReLU(dim, lipschitz)
     best = float(optimal_window(task, n=n, noise_std=noise_std).w)
 
-    # Seed 0 is for the training contexts, seed 1 for the test, and seed 2 for examples that are drawn anew.
+    # The contexts of training have the seed 0 in all repetitions, those of the test have the seed 1, and the
+    # examples that are drawn anew have the seed 2.
     def draw(seed: int, step: int, count: int) -> tuple[Tensor, Tensor]:
         x, y = draw_contexts(task, noise_std=noise_std, n=n, batch_size=count, seed=seed, step=step)
         return x.float(), y.float()

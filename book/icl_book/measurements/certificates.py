@@ -42,8 +42,8 @@ def other_matrices(
 def compare_rotation(task: Zonal, *, n: int) -> dict[str, float]:
     """Compare w times the rotation by 90° with w times the identity, for a class in dimension 2.
 
-    There is no noise. Both have their best w. The w of the rotation is searched from half to twice the best w
-    of the identity.
+    There is no noise. Each of the two has its own best w. The w of the rotation is searched from half to
+    twice the best w of the identity.
 
     Returns:
         ``value``, the least risk with the rotation over the least risk with the identity, minus one; and

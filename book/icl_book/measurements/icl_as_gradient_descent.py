@@ -58,9 +58,9 @@ def reverse_weights(*, R: float = 2.0, n: int = 8, reach: float = 16.0) -> pd.Da
         A row for each ``kind``. ``shift`` is the log10 of ``|B~ - B|`` over the printed bound, which is
         ``n^1.5 e^(10 R^2)`` times the length of the move of x. ``loss`` is the log10 of d / 1e-6, where d is
         the relative difference between the loss after the move of x and the loss after the move of the
-        target. ``unmoved`` is the same for the loss without any move instead of the loss after the move of
-        the target. ``error`` is taken to be the absolute error of these logarithms: the rounding of the
-        largest score, times n.
+        target. The losses count as equal if d is below 1e-6. ``unmoved`` is the same for the loss without any
+        move instead of the loss after the move of the target. ``error`` is taken to be the absolute error of
+        these logarithms: the rounding of the largest score, times n.
     """
     largest = reach * R**2
     scores = torch.zeros(1, n, dtype=torch.float64)

@@ -178,7 +178,8 @@ def stage(
 def update_text(source: Path, executed: Mapping[str, Any], own: audit.Cards) -> dict[str, Any]:
     """Return an executed notebook with the text and the tags that its source has now.
 
-    Text may have been edited since the notebook was executed. The code cells are the same in both.
+    Text may have been edited since the notebook was executed. The code cells of the source are those that
+    were executed.
 
     Args:
         source: The notebook's ``.py``.
