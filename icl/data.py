@@ -605,10 +605,11 @@ def _find_minimum(windows: Array, losses: Array, group: NDArray[np.intp]) -> Bes
     places_above = begin + (last - begin) * steps
     places = np.concatenate([[0.0], places_below if at > 0 else [], places_above])
     weights = _weigh_windows(places, at, last) - _weigh_windows(np.array([best]), at, last)
-    # The weights of a difference sum to zero. So the losses of the least point may be subtracted from all
-    # others, which keeps digits.
+    # A row of `weights` is a difference of two rows that each sum to one, and so sums to zero. Therefore the
+    # losses of the least point may be subtracted from all losses, which keeps digits.
     excess = losses - losses[at]
-    # losses of one group depend on each other, so each group is one observation
+    # Losses of one group depend on each other, so each group is one observation, and `units` has the number
+    # of the observation for each label.
     units = np.unique(group, return_inverse=True)[1]
     deviations = excess - excess.mean(axis=1, keepdims=True)
     sums = np.array([np.bincount(units, row) for row in deviations])
@@ -618,6 +619,7 @@ def _find_minimum(windows: Array, losses: Array, group: NDArray[np.intp]) -> Bes
     covariance = sums @ sums.T * (count / (count - 1) / losses.shape[1] ** 2)
     variance = np.einsum("pi,ij,pj->p", weights, covariance, weights)
     error = np.sqrt(np.maximum(variance, 0))
+    # at these places the risk exceeds that of the best place by at most one standard error
     alike = places[weights @ excess.mean(axis=1) <= error]
     w = _find_window_at(windows, best)
     low = _find_window_at(windows, alike[0])
@@ -670,9 +672,9 @@ def _choose_windows(X: Array, sphere: bool) -> tuple[float, int]:
     # a token is not its own neighbor
     scores[np.arange(rows.size), rows] = -np.inf
     highest = scores.max(axis=1, keepdims=True)
-    # Scores that differ by less than `tiny` are equal up to rounding. On a sphere scores are minus half the
-    # squared distances, and a rounding error is proportional to the score. Otherwise it is proportional to
-    # the largest product.
+    # Scores that differ by less than `tiny` count as equal. On a sphere scores are minus half the squared
+    # distances, and a rounding error is proportional to the score. Otherwise it is proportional to the
+    # largest product. There `tiny` has a share of the spread, too, which bounds the number of octaves.
     size = float(np.abs(X).max()) ** 2
     tiny = -1e-9 * highest if sphere else 1e-9 * spread + 1e-14 * X.shape[1] * size
     gaps = highest - scores
@@ -742,7 +744,8 @@ def _cut_tiles(queries: int, summed: Array) -> tuple[list[slice], list[slice]]:
     ``queries`` is the number of queries, and ``summed`` has a row for each token.
     """
     tokens, columns = summed.shape
-    # The scores of a tile are multiplied with all columns of `summed`, on one thread.
+    # The scores of a tile are multiplied with all columns of `summed`. This product, too, must be so small
+    # that OpenBLAS computes it on one thread.
     size = min(_TILE, _MAX_MULTIPLICATIONS // columns)
     rows = max(_QUERIES, size // tokens)
     return _cut(queries, rows), _cut(tokens, max(1, size // rows))

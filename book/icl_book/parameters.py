@@ -109,7 +109,9 @@ PARAMETERS: dict[str, Real] = {
 
 
 def validate(values: Mapping[str, object], allowed: Collection[str]) -> dict[str, object]:
-    """Return the values of parameters by name, with integers for whole floats such as ``1e3``.
+    """Return the values of parameters by name.
+
+    For a parameter that is an integer, a whole float such as ``1e3`` becomes an integer.
 
     Args:
         values: The values by name.

@@ -15,6 +15,8 @@ from icl.compiled.jit import compiled
 def place(x, tokens, inside, matrix):
     """Turn normal numbers x (d, n + 1, T B) into covariates, which overwrite x and tokens (T, d, n + 1, B).
 
+    Functions are evaluated at x, and units read the tokens.
+
     A token has two parts: its first ``inside`` coordinates, and the others. Each part is divided by its
     length. Then the matrix, (d, d), maps the token, unless the matrix is empty.
     """
@@ -28,8 +30,8 @@ def place(x, tokens, inside, matrix):
                 part = 0 if a < inside else 1
                 for b in range(contexts):
                     norm[part, b] += x[a, i, first + b] * x[a, i, first + b]
-            # From here on `norm` is one over the length. For a part without coordinates it is infinite, and
-            # not used.
+            # So far `norm` is the square of the length, and from here on it is 1 / length. For a part without
+            # coordinates it is infinite, and not used.
             for part in range(2):
                 for b in range(contexts):
                     norm[part, b] = 1 / np.sqrt(norm[part, b])
@@ -57,7 +59,8 @@ def place(x, tokens, inside, matrix):
 def label(labels, values, scale, noise, noise_std):
     """Set the labels of one unit, (T, n + 1, B), to ``scale values + noise_std noise``.
 
-    The values of its functions and the normal numbers ``noise`` are (n + 1, T B).
+    The values of the unit's functions and the normal numbers ``noise`` are (n + 1, T B). Functions may be
+    drawn with the Lipschitz constant 1, and then ``scale`` is that of the unit's class.
     """
     steps, length, contexts = labels.shape
     # with factors in float64 the loop would compute in float64

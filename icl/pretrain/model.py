@@ -52,8 +52,8 @@ def predict(theta: Tensor, x: Tensor, y: Tensor, width: int | None, activation: 
 def _scores(theta: Tensor, x: Tensor, y: Tensor, width: int | None) -> tuple[Tensor, Tensor]:
     """Return the scores and the values of the labeled tokens, both (S, K, n, B).
 
-    The prediction is the weighted mean of the values. The value of a token is its label in a reduced unit,
-    and the product of the trained row of ``W_V`` with the token in a full unit.
+    The prediction is the sum of the weights times the values. The value of a token is its label in a reduced
+    unit, and in a full unit it is the inner product of the trained row of ``W_V`` and the token.
     """
     tokens, query, labels = x[..., :-1, :], _copy_query(x), y[..., :-1, :]
     if width is None:
@@ -69,8 +69,8 @@ def _scores(theta: Tensor, x: Tensor, y: Tensor, width: int | None) -> tuple[Ten
 def _copy_query(x: Tensor) -> Tensor:
     """Return a copy of the coordinates of the query, (S, 1, d, B).
 
-    The operands of a matrix product must lie in memory. If the query were a view of the tokens, a compiler
-    would store all tokens for such a product.
+    In compiled code the tokens of a step are taken out of a block, and need not be stored, but an operand of
+    a matrix product must be. If the query were a view of the tokens, the compiler would store all tokens.
     """
     return x[..., -1, :].contiguous()
 
@@ -171,7 +171,7 @@ def take_step(
         x: As in `gradient`.
         y: As in `gradient`.
         factors: Three numbers: the step size as a share of the initial one, and the numbers by which Adam
-            divides its two means.
+            divides its two means, because they begin at zero.
         width: As in `gradient`.
         activation: As in `gradient`.
         adam: Whether the step is that of Adam. Otherwise it is plain gradient descent, and the two means stay

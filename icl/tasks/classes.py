@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     import torch
 
 # tanh(b t) is analytic up to |Im t| = pi / 2b, so that its coefficients fall geometrically: at the largest
-# steepness, b = 20, degree 200 contributes 1e-13
+# steepness, b = 20, degree 200 contributes less than 1e-13
 _MAX_TANH_DEGREE = 200
 
 
@@ -63,7 +63,8 @@ class Expanded(Zonal):
 
     def _variogram(self, theta: Array) -> Array:
         a = self.coefficients()
-        # the last coefficients are left out if they are below double precision
+        # The last coefficients are left out if they do not change the sum. The bound is far below rounding,
+        # because at small angles 1 - P_l grows like l^2.
         a = a[: np.flatnonzero(a > 1e-20 * a.max())[-1] + 1]
         # a[0] is the coefficient of degree 1, so that a[::2] are the odd degrees and a[1::2] the even ones
         even = not a[::2].any()
@@ -137,16 +138,17 @@ class ReLU(Zonal):
         turn = np.where(
             theta < 0.5, theta * square / 3 * tail, np.sin(theta) - theta * np.cos(theta)
         )
+        # this is one minus the `arc` of `covariance`, without cancellation
         arc: Array = 2 * np.sin(theta / 2) ** 2 - turn / np.pi
         return self.lipschitz**2 / (3 * self.dim) * arc
 
     def spectrum(self, degree: int) -> tuple[Array, float]:
         # With t = q.x, f is (l1-l2)/2 t + (l1+l2)/2 |t| + b. The first term has degree 1, and |t| has even
-        # degrees l, for which a_l = scale N_l E[|t| P_l]^2. By Rodrigues' formula
-        # E[|t| P_{l+2}] / E[|t| P_l] = -(l-1) / (l+d+1).
+        # degrees.
         degree = integer(degree, "degree", 0, MAX_DEGREE)
-        # `scale` is the mean of ((l1 + l2) / 2)^2, and of ((l1 - l2) / 2)^2. So a_1 is scale / d, and |t|
-        # gives scale E[|t|]^2 in degree 0.
+        # The squares of (l1 - l2) / 2 and of (l1 + l2) / 2 have the same mean, `scale`. So a_1 is scale / d,
+        # and |t| gives a_l = scale N_l E[|t| P_l]^2 for even l, with scale E[|t|]^2 at l = 0. By Rodrigues'
+        # formula, E[|t| P_{l+2}] / E[|t| P_l] = -(l-1) / (l+d+1).
         d, scale = self.dim, self.lipschitz**2 / 6
         # a[i] is the coefficient of degree 2 i
         even = np.arange(0.0, _last_degree(d, degree) + 1, 2)
@@ -176,7 +178,8 @@ class ReLU(Zonal):
 
         def f(x: torch.Tensor) -> torch.Tensor:
             t = inner_products(q, x)
-            # l1 t_+ + l2 (-t)_+ is (l1 - l2) / 2 t + (l1 + l2) / 2 |t|, which takes fewer passes over t
+            # Here l1 is `right`, and l2 is `left`. The sum l1 t_+ + l2 (-t)_+ is
+            # (l1 - l2) / 2 t + (l1 + l2) / 2 |t|, which takes fewer passes over t.
             odd, even = ((right - left) / 2).to(x), ((right + left) / 2).to(x)
             return torch.addcmul(b.to(x), odd, t).addcmul_(even, t.abs_())
 
@@ -244,8 +247,9 @@ class Cosine(Expanded):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # For small L the variogram is proportional to L^4, which underflows for L below 1e-77. In more than
-        # 500 dimensions Bessel functions underflow, unless `_bessel` can use its series.
+        # For small L the variogram is proportional to L^4, which underflows for L below 1e-77. The minimum of
+        # 1e-20 is far above. In more than 500 dimensions Bessel functions underflow, unless `_bessel` can use
+        # its series. The arguments of `_bessel` are at most 2 L, and the series serves them up to sqrt(2 d).
         maximum = 300 if self.dim <= 500 else math.sqrt(self.dim / 2)
         real(self.lipschitz, "lipschitz", 1e-20, maximum)
 
@@ -469,7 +473,8 @@ def _sum_beyond(dim: int, degree: Array, a: Array, power: int) -> float:
     high degrees l, ``a_l = x^-power (A + B x^-2 + ...)`` with x = l + dim / 2 - 1. A and B are fitted at two
     of the degrees. By the midpoint rule, each later a_l is about half the integral of this formula from x - 1
     to x + 1. So the sum of the later a_l is half the integral from ``edge``, which is the last x of ``a``
-    plus one. The first correction of the midpoint rule is a twelfth of the formula's derivative at ``edge``.
+    plus one. The first correction of the midpoint rule is a twelfth of the derivative of ``A x^-power`` at
+    ``edge``.
     """
     points = [len(a) // 2, -1]
     x = degree[points] + dim / 2 - 1
@@ -524,6 +529,7 @@ def _bessel(mu: ArrayLike, x: ArrayLike) -> Array:
 @lru_cache(maxsize=64)
 def _tanh_expansion(dim: int, steepness: float) -> Array:
     """Return ``a_1, ...`` of ``tanh(steepness q.x)``: ``N_l E[tanh(steepness t) P_l(t)]^2`` with t = q.x."""
+    # with one node for each degree the coefficients would be wrong by 1e-5, and with two by rounding only
     theta, p = angle_quadrature(dim, 4 * _MAX_TANH_DEGREE)
     # this is 1 - P_l, (degrees, nodes)
     missed = Polynomials(dim, theta).take(_MAX_TANH_DEGREE + 1)

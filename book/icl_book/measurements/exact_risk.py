@@ -38,9 +38,9 @@ def direct_over_exact(
 
     Returns:
         Columns ``task``, ``dim``, ``n``, ``w``; ``query``, whether in the direct integral the query is one
-        more token, which has its label without noise; ``value``, the direct risk over `population_risk`;
-        ``error``, the change of ``value`` with half the nodes in every variable, plus the relative error of
-        `population_risk`.
+        more token, which has its label without noise; ``value``, the direct risk divided by
+        `population_risk`; ``error``, the change of ``value`` with half the nodes in every variable, plus the
+        relative error of `population_risk`.
     """
     rows = []
     for name, dim, n in itertools.product(tasks, dims, n_values):
@@ -142,8 +142,8 @@ def loss_against_parts(
     has mean zero if ``shift`` is zero. A ``shift`` changes the mean of the noise, but not its mean square.
 
     Returns:
-        Columns ``task``, ``dim``; ``value``, the largest difference between the loss and the sum, over the
-        loss.
+        Columns ``task``, ``dim``; ``value``, the difference between the loss and the sum, divided by the
+        loss, in the context where this is largest.
     """
     n = 8
     w = 6.0
@@ -178,11 +178,11 @@ def shares_at_best(
     Returns:
         Columns ``task``, ``dim``, ``n`` and
 
-        - ``scatter``, the scatter over the noise term;
-        - ``rule``, the prediction of ``scatter``, which is the mean square of f(x) - f(x_q) over sigma^2 for
-          x with the density ``e^{2w x.x_q}``;
+        - ``scatter``, the scatter divided by the noise term;
+        - ``rule``, the prediction of ``scatter``, which is the mean square of f(x) - f(x_q), divided by
+          sigma^2, for x with the density ``e^{2w x.x_q}``;
         - ``other rule``, the same number for x with the density ``e^{w x.x_q}``;
-        - ``blur``, the blur over the risk;
+        - ``blur``, the blur divided by the risk;
         - ``limit``, the prediction of ``blur`` for long contexts;
         - ``other limit``, the limit of smooth functions if the class has a kink, and that of functions with a
           kink if the class is smooth;
@@ -191,8 +191,12 @@ def shares_at_best(
     rows = []
     for name, dim in itertools.product(tasks, dims):
         task = make_task(name, dim)
-        # Classes with a kink have order 3. A class without a singular term is smooth, and has order 4.
+        # Classes with a kink have order 3. A class without a singular term is smooth, and has order 4. In a
+        # window of radius r the blur is proportional to r^order. In long contexts the rest of the risk is
+        # nearly the noise term, which is proportional to r^-(dim - 1). At the best r the two slopes cancel.
+        # Then the blur has the share `limit` of the risk.
         order = task.singular_term[0] if task.singular_term else 4
+        # This is 4 for 3, and 3 for 4.
         other_order = 7 - order
         limit = (dim - 1) / (dim - 1 + order)
         other_limit = (dim - 1) / (dim - 1 + other_order)
@@ -269,7 +273,7 @@ def best_windows_to_move() -> pd.DataFrame:
     Columns ``task, dim, n, L, sigma, w, risk``.
     """
     pairs = pd.DataFrame(itertools.product(LIPSCHITZ, NOISE), columns=["L", "sigma"])
-    # Without rounding, equal ratios such as 0.1 / 0.2 and 1 / 2 might differ in their last digit.
+    # Without rounding, equal ratios such as 0.02 / 0.2 and 0.05 / 0.5 would differ in their last digit.
     pairs["ratio"] = (pairs.sigma / pairs.L).round(9)
     ratios = np.unique(pairs.ratio)
     tables = []

@@ -45,8 +45,8 @@ def distance_exponents(*, dims: Sequence[int], w_values: Sequence[float]) -> pd.
     An exponent is minus the slope of log D in log n, from n = 10^28 to 10^30.
 
     Returns:
-        Columns ``dim``, ``w``; ``raw``, the exponent of D; ``value``, the exponent of D over the power of
-        log n in the chapter's theorem, which is ``(log n)^(d/2)`` if ``w^2 > 1/2``, and one if not;
+        Columns ``dim``, ``w``; ``raw``, the exponent of D; ``value``, the exponent of D after division by the
+        power of log n in the chapter's theorem, which is ``(log n)^(d/2)`` if ``w^2 > 1/2``, and one if not;
         ``error``, the absolute error of ``raw`` and of ``value``; ``one_length``, the exponent of D at
         queries of length sqrt(d) only.
     """
@@ -66,6 +66,7 @@ def distance_exponents(*, dims: Sequence[int], w_values: Sequence[float]) -> pd.
             # B = E p_3 - E p_2^2, with p_k = sum_i omega_i^k.
             A, B = weight_moments(np.array([tau]), float(n))[:2, 0]
             at_one_length.append(dim * A + tau**2 * (A - 6 * B))
+        # The errors of D are relative, and so are absolute errors of log D.
         rows.append(
             {
                 "dim": dim,
@@ -110,8 +111,8 @@ def least_ball_limit(dim: int) -> BallLimit:
         E (r - A(w r))^2 / E r^2,   where r has the density d r^(d-1).
 
     A is strictly concave, so that A(w r) = r for all r is impossible, and a floor remains. The best w is
-    finite: as w grows without end, A tends to one for queries of every length r. Label noise would not change
-    the limit, since its part of the risk tends to zero.
+    finite: as w grows without end, A tends to one for queries of every length r, although the best A is r.
+    Label noise would not change the limit, since its part of the risk tends to zero.
 
     >>> best = least_ball_limit(5)
     >>> round(best.w, 3), round(best.risk, 5)  # the best w is finite, and 1.6 % of the variance remains
@@ -140,8 +141,8 @@ def _evaluate_ball_limit(dim: int, w: float, order: int) -> tuple[float, float]:
     The integral over the length r of the query has a Gauss rule with ``order`` nodes on each of several
     panels.
     """
-    # The first panel ends at 1 / w, or at 1 / 2 if w < 2. Each later panel ends at most at twice its start,
-    # and the last one ends at 1.
+    # A(w r) is nearly linear for r below 1 / w, and bends beyond. So the first panel ends at 1 / w, or at
+    # 1 / 2 if w < 2. Each later panel ends at most at twice its start, and the last one ends at 1.
     last_edge = max(w, 2)
     panels = int(np.ceil(np.log2(last_edge)))
     edges = np.concatenate([[0.0], np.geomspace(1, last_edge, panels + 1) / last_edge])
@@ -161,8 +162,8 @@ def _evaluate_ball_limit(dim: int, w: float, order: int) -> tuple[float, float]:
 def ball_limits(*, dims: Sequence[int]) -> pd.DataFrame:
     """Return the best w for infinitely many tokens in the unit ball, and the floor, by `least_ball_limit`.
 
-    Columns ``what``, "window" for the best w or "floor" for the least risk over the variance of f; ``dim``;
-    ``value``, this number; ``error``, its absolute error.
+    Columns ``what``, "window" for the best w, or "floor" for the floor divided by the variance of f;
+    ``dim``; ``value``, this number; ``error``, its absolute error.
     """
     rows = []
     for dim in dims:
@@ -174,7 +175,7 @@ def ball_limits(*, dims: Sequence[int]) -> pd.DataFrame:
 
 
 def sphere_limits(*, dims: Sequence[int]) -> pd.DataFrame:
-    """Return the limit of the risk on the unit sphere at w = `MAX_W`, over the variance of f.
+    """Return the limit of the risk on the unit sphere at w = `MAX_W`, divided by the variance of f.
 
     On the sphere the limit falls to zero as w grows, so w is the largest one that is searched in the ball.
 
@@ -216,8 +217,8 @@ def functions() -> dict[str, Recovered]:
     The function ``x_1 x_2`` has tokens with two coordinates, the others with one. At a query t in one
     dimension the prediction tends to ``E f(z + w t)`` with a normal z.
 
-    For the Hermite polynomials ``He_2 = z^2 - 1`` and ``He_3 = z^3 - 3 z``, k = 2 and 3, this limit is
-    ``(w t)^k``. The best w satisfies ``w^k = k! / (2 k - 1)!!``, and its risk is
+    For the Hermite polynomials ``He_2 = z^2 - 1`` and ``He_3 = z^3 - 3 z``, k = 2 and 3, the prediction tends
+    to ``(w t)^k``. The best w satisfies ``w^k = k! / (2 k - 1)!!``, and its risk is
     ``k! (1 - k! / (2 k - 1)!!)``. The best w for ReLU is found on a grid.
     """
     w = np.linspace(0.2, 1.5, 1301)[:, None]
@@ -250,14 +251,14 @@ def functions() -> dict[str, Recovered]:
 
 
 def sampled_risk(name: str, *, n: int, seed: int, w: float) -> float:
-    """Sample the risk of one of the `functions`, over its variance.
+    """Sample the risk of one of the `functions`, divided by the variance of this function.
 
     One context of n tokens is drawn. With the same seed, a longer context begins with the same tokens.
     Queries are not drawn: the risk is a mean over `QUERIES`, or in two dimensions over the nodes of a Gauss
     rule.
     """
     function = functions()[name]
-    # These are the weights of all tokens, (n,), for one query after another.
+    # These are the weights of all tokens, (n,), for one query after another. They do not sum to one.
     weights: Iterable[Array]
     is_product = name == "x_1 x_2"
     x = stream(seed, "monte carlo").standard_normal((n, 2 if is_product else 1))
@@ -286,8 +287,10 @@ def sampled_risk(name: str, *, n: int, seed: int, w: float) -> float:
 def sampled_risks(*, names: Sequence[str], n_values: Sequence[int], seeds: int) -> pd.DataFrame:
     """Return sampled risks of `functions` at the w that is best for infinitely many tokens.
 
-    Columns ``function``, ``n``, ``seed``; ``risk``, the sampled risk over the variance of the function;
-    ``excess``, ``risk`` minus the limit of the risk over this variance.
+    The seeds are the numbers below ``seeds``.
+
+    Columns ``function``, ``n``, ``seed``; ``risk``, the sampled risk divided by the variance of the function;
+    ``excess``, by which ``risk`` exceeds its limit for infinitely many tokens.
     """
     rows = []
     for name, n, seed in product(names, n_values, range(seeds)):

@@ -20,17 +20,19 @@ def whitened_differences(entries: pd.DataFrame) -> pd.DataFrame:
 
     Args:
         entries: A row for each unit and each axis of Sigma. ``eigenvalue`` is that of Sigma, and ``entry`` is
-            the entry of M on the diagonal at this axis. All other columns but ``lemma`` name the unit.
+            the entry of M on the diagonal at this axis. ``lemma``, the entry that Lemma 1 states, may be
+            there, and is not used. All other columns name the unit.
 
     Returns:
         A row for each unit, with the columns that name it, and ``difference``: the whitened entry at the
-        longest axis minus that at the shortest axis, over the mean of the whitened entries at all axes.
+        axis of the largest eigenvalue minus that at the axis of the smallest eigenvalue, divided by the mean
+        of the whitened entries at all axes.
     """
     unit = [name for name in entries.columns if name not in ("eigenvalue", "entry", "lemma")]
     rows = []
     for labels, axes in entries.groupby(unit, sort=False):
         axes = axes.sort_values("eigenvalue")
-        # The diagonal of `root @ M @ root` is the diagonal of M times the eigenvalues of Sigma.
+        # In the basis of the axes the diagonal of `root @ M @ root` is that of M times the eigenvalues.
         whitened = (axes.entry * axes.eigenvalue).to_numpy()
         difference = (whitened[-1] - whitened[0]) / whitened.mean()
         rows.append(dict(zip(unit, labels, strict=True)) | {"difference": difference})

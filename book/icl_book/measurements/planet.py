@@ -50,8 +50,10 @@ def nearly_best(task: Zonal, n: int, noise_std: float, *, more: float = 0.01) ->
         # At the root `above` is zero. This is thus the absolute value of its slope in log w.
         slope = above(1.001 * root) / (0.001 * abs(root))
         w = float(best.w) * np.exp(root)
-        # The relative error of the best w stands for that of the least risk, which is flat there.
+        # The quotient of the two risks has the errors of both. That of the least risk is below the error of
+        # the best w, because the risk is flat there.
         risk_error = float(best.error + population_risk(task, w, n, noise_std).error)
+        # The root is a difference of log w, so that its tolerance 1e-10 is a relative error of w.
         rows.append({"end": end, "w": w, "error": 1e-10 + risk_error / slope})
     return pd.DataFrame(rows)
 
@@ -71,7 +73,7 @@ def radius_by_trial(
     The values at random places in question are predicted from n known places, by windows from ``w`` / 8 to
     8 ``w``. The best window has the least mean squared error. Noise is not drawn: on average it adds
     ``noise_std**2`` times the sum of the squared weights to the squared error. The radius of a window is the
-    radius of the Earth over the square root of its w.
+    radius of the Earth divided by the square root of w.
 
     Args:
         values: The map, (rows, columns), as in `icl_book.planet`.
@@ -120,7 +122,7 @@ def radius_by_trial(
             errors[sample, i] = missed.mean()
 
     def find_radius(curve: Array) -> float:
-        """Return the radius of the window at which a curve of squared errors over `_STEPS` is least."""
+        """Return the radius of the window with the least squared error; ``curve`` has one for each step."""
         step, _ = _find_least(curve)
         return float(RADIUS * (w * 2 ** (step / 2)) ** -0.5)
 
@@ -160,8 +162,8 @@ def windows_of_places(
     Returns:
         A row for each pair of laws: ``known``, the law of the known places, and ``asked``, the law of the
         places in question, each "uniform" or "clustered"; ``w``, the best window, and ``error``; ``factor``,
-        the risk at the exact best window of uniform places over the least risk, and ``factor_error``. Both
-        errors are standard errors by the jackknife over contexts.
+        which is the risk at the exact best window of uniform places divided by the least risk, and
+        ``factor_error``. ``error`` and ``factor_error`` are standard errors by the jackknife over contexts.
     """
     # This is the best window if all places are uniform.
     exact = float(optimal_window(task, n, noise_std).w)
@@ -173,6 +175,7 @@ def windows_of_places(
     ):
         risks = np.empty((contexts, windows.size))
         for context in range(contexts):
+            # Each context of each of the three settings has its own stream.
             rng = stream(seed, "monte carlo", 3 * context + setting)
             centers = random_places(rng, clusters)
             places = _draw_places(known, centers, n, width, rng)
@@ -265,7 +268,7 @@ def _interpolate(theta: Array, covariance: Array, cosine: Array) -> Array:
 
 
 def _find_least(curve: Array) -> tuple[float, float]:
-    """Return the step at which a curve is least, and its value there.
+    """Return the step at which a curve is least, and the value of the curve there.
 
     The curve is given at `_STEPS`. A polynomial goes through its least point and two points on each side, or
     fewer at an end of `_STEPS`. The polynomial is searched up to one step on both sides of the least point.

@@ -99,8 +99,9 @@ def cite(app: Sphinx, doctree: nodes.document, name: str) -> None:
     works = app.env.get_domain("cite")
     for link in list(doctree.findall(nodes.reference)):
         if (uri := link.get("refuri", "")).startswith("cite:"):
-            # The extension for bibliographies returns a citation, here in the form "p", with a link to the
-            # entry. It warns of an unknown key.
+            # The extension for bibliographies returns a citation, here in the form "p", with one link to the
+            # entry. It warns of an unknown key. It asks for the node of a reference and for the node of its
+            # words, and both are `link`.
             found = works.resolve_xref(
                 app.env, name, app.builder, "p", uri.removeprefix("cite:"), link, link
             )
@@ -158,7 +159,7 @@ def finish_page(
         context["body"] = SHORT.sub('<span class="pre icl-whole">', context["body"])
 
         def add_narrow(found: re.Match[str]) -> str:
-            """Return a figure with its drawing for narrow screens beside its picture, if there is one."""
+            """Return a figure with its drawing for narrow screens, if it has one, beside its picture."""
             before, name, picture = found.groups()
             narrow = f"_static/narrow/{name}.svg"
             drawn = Path(app.srcdir) / "book" / narrow
@@ -168,6 +169,7 @@ def finish_page(
             # panels stand one below the other. Matplotlib calls the second panel `axes_2`.
             several = 'id="axes_2"' in drawn.read_text(encoding="utf-8")
             css = ' class="icl-stacked"' if several else ""
+            # The 1 tells `pathto` that this is a file, and not a page.
             source = f'media="{NARROW}" srcset="{context["pathto"](narrow, 1)}"'
             return f"{before}<picture{css}><source {source}/>{picture}</picture>"
 
@@ -222,7 +224,7 @@ def link_names(
     def link_name(found: re.Match[str]) -> str:
         name, attribute = found.groups()
         full_name = full_names.get(name)
-        # If the name is a module, as in `streams.stream`, the link leads to the entry of the attribute.
+        # If the attribute has an entry of its own, as in `streams.stream`, the link leads to that entry.
         if f"{full_name}.{attribute}" in entries:
             full_name = f"{full_name}.{attribute}"
         if full_name not in entries:
