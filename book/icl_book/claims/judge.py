@@ -74,7 +74,8 @@ def judge(
 
     Raises:
         ValueError: If evidence that the claim needs is missing, or other evidence is given; if the claim has
-            no rule; if a reading permits everything or nothing; if a case lacks an error (`_judge_case`).
+            no rule; if a reading permits everything or nothing (`_check_ranges`); if a case lacks an error
+            (`_judge_case`).
         BadInput: If the id is unknown. The message names similar ids.
     """
     if isinstance(claim, str):
@@ -211,7 +212,8 @@ def _check_offer(
 def _check_ranges(claim: Claim, name: str, permitted: Sequence[Range]) -> None:
     """Raise ValueError if a reading permits nothing, or everything, in one of its cases.
 
-    It is an error, too, if the reading bounds both sides in some cases and one side in others.
+    It is an error, too, if the reading bounds both sides in some cases and one side in others, because it may
+    then excuse cases that contradict the statement.
     """
     # A permitted range has 0, 1 or 2 finite ends. Without a finite end it permits everything.
     finite_counts = {sum(map(math.isfinite, ends)) for ends in permitted}
@@ -226,7 +228,10 @@ def _check_ranges(claim: Claim, name: str, permitted: Sequence[Range]) -> None:
 def _decide_in_time(
     claim: Claim, outcomes: Mapping[str, str], cases: Mapping[str, Sequence[JsonObject]]
 ) -> Verdict:
-    """Return the verdict. Late readings do not count if all others contradict a statement of this book."""
+    """Return the verdict. Late readings do not count if all others contradict a statement of this book.
+
+    For the name of each reading, ``outcomes`` has its outcome, and ``cases`` has its judged cases.
+    """
     corrected = _combine(cases[OURS], _find_ending(claim))
     if claim.own:
         late = {alternative.name for alternative in claim.alternatives if alternative.late}
@@ -319,7 +324,10 @@ def _decide_verdict(claim: Claim, outcomes: set[str], corrected: str) -> Verdict
 def _explain_verdict(
     verdict: Verdict, outcomes: Mapping[str, str], cases: Mapping[str, list[JsonObject]]
 ) -> str:
-    """Describe the case that a verdict rests on. The text is empty if all readings agree."""
+    """Describe the case that a verdict rests on. The text is empty if all readings agree.
+
+    For the name of each reading, ``outcomes`` has its outcome, and ``cases`` has its judged cases.
+    """
     found = set(outcomes.values())
     if found == {AGREES}:
         return ""

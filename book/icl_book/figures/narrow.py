@@ -92,6 +92,7 @@ def stack(figure: Figure) -> bool:
         return False
     highest = MAX_PANEL_HEIGHT if len(cells) < 6 else MIN_PANEL_HEIGHT
     heights = [_choose_height(axes[0], highest) for _, axes in sorted(cells.items())]
+    # A second scale of a panel keeps its own name.
     for (row, column), (ax, *_) in sorted(cells.items()):
         _write_names(ax, cells, row, column)
     grid = GridSpec(len(cells), 1, figure=figure, height_ratios=heights)
@@ -176,6 +177,7 @@ def _remove_labels(figure: Figure, kind: str) -> dict[Axes, int]:
     """
     counts = {}
     for ax in figure.axes:
+        # What `get_label` returns is not the text, but the kind that `plots` has given it.
         texts = [text for text in ax.texts if text.get_label() == kind]
         for text in texts:
             text.remove()

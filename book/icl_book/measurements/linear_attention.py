@@ -76,6 +76,7 @@ def growth_slopes(
         linear_task = task if intercept else Centered(dim, task)
         n = asymptotics.sharp_context(task, [3e4, 1e5], noise_std)
         best = optimal_window(task, n, noise_std)
+        # `optimal_window` returns the same risk, but not the error of the risk.
         softmax = population_risk(task, best.w, n, noise_std)
         ratio = linear_optimum(linear_task, n, noise_std).risk / softmax.total
         step = np.log(n[1] / n[0])
@@ -172,6 +173,7 @@ def compare_with_neighbors(task: Zonal, n: float, noise_std: float) -> dict[str,
         ``error``, the absolute error of ``value``; ``k``, the best k that was found.
     """
     best = optimal_window(task, n, noise_std)
+    # `optimal_window` returns the same risk, but not the error of the risk.
     unit = population_risk(task, best.w, n, noise_std)
     # The first of three rounds tries up to 200 values of k from 1 to n. Each later round tries up to 200
     # values between the two neighbors of the best one.
