@@ -138,7 +138,7 @@ def _write_labels(figure: Figure) -> None:
     """
     legend = _remove_legends(figure)
     if any(text.get_label() == plots.AT_END for ax in figure.axes for text in ax.texts):
-        # After this layout, which has the labels at ends, the widths of the panels are known.
+        # This layout makes the widths of the panels known. The labels at ends still take their room in it.
         figure.draw_without_rendering()
     if ends := _remove_labels(figure, plots.AT_END):
         if min(ax.get_window_extent().width for ax in ends) > MIN_LABELED_WIDTH * figure.dpi:
@@ -219,6 +219,7 @@ def _write_names(ax: Axes, cells: dict[tuple[int, int], list[Axes]], row: int, c
     # other panel of the column gets a copy.
     if len(in_row) > 1 and not ax.get_title():
         ax.set_title(next(filter(None, (other.get_title() for other in above)), ""))
+    # Of panels that share an axis, the lowest one of a column and the first one of a row have tick labels.
     if len(ax.get_shared_x_axes().get_siblings(ax)) > 1:
         _show_tick_labels(ax.xaxis, in_column[-1].xaxis, "labelbottom")
     if len(ax.get_shared_y_axes().get_siblings(ax)) > 1:
@@ -228,5 +229,6 @@ def _write_names(ax: Axes, cells: dict[tuple[int, int], list[Axes]], row: int, c
 def _show_tick_labels(axis: Axis, shown: Axis, side: str) -> None:
     """Show the tick labels of an axis if ``shown``, an axis of the same row or column, shows its own."""
     for which in ("major", "minor"):
+        # If the setting is missing, major ticks have labels, and minor ticks do not.
         visible = shown.get_tick_params(which=which).get(side, which == "major")
         axis.set_tick_params(which=which, **{side: visible})

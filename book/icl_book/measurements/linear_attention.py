@@ -97,8 +97,8 @@ def neighbors_risk(task: Zonal, k: ArrayLike, n: ArrayLike, noise_std: ArrayLike
         bias = E sum_l a_l [(1 - m_l)^2 + (1 - m_l^2) / k],    l = 1, 2, ....
 
     The share of the sphere in the cap has the law Beta(k + 1, n - k). For k = n the cap is the whole sphere.
-    The fine variance of a class, which is that of functions without a correlation between places
-    (`Zonal.unresolved`), counts as one more a_l, with m_l = 0.
+    The fine variance of a class (`Zonal.unresolved`) is the variance of a part of its functions that is not
+    correlated between places. It counts as one more a_l, with m_l = 0.
 
     >>> from icl.tasks import Affine
     >>> round(float(neighbors_risk(Affine(dim=3), k=2, n=10, noise_std=0.5).noise), 6)
@@ -111,7 +111,7 @@ def neighbors_risk(task: Zonal, k: ArrayLike, n: ArrayLike, noise_std: ArrayLike
     if np.any(k > n):
         raise ValueError(f"k={k.max():g}: must be at most n")
     a, rest = task.spectrum(_MAX_DEGREE)
-    # Both parts count with m_l = 0. For `rest`, the degrees above `_MAX_DEGREE`, this makes the error `tail`.
+    # Both terms count with m_l = 0. For `rest`, the degrees above `_MAX_DEGREE`, this makes the error `tail`.
     beyond = rest + fine_variance(task)
     # a[0] is the coefficient of degree 1. Zeros at the end are left out.
     a = a[: 1 + int(np.flatnonzero(a).max(initial=0))]

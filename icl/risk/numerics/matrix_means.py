@@ -163,8 +163,8 @@ def rule_means(task: Zonal, n: float, variance: float, M: Array, queries: QueryR
     array([0.13888889, 0.25      ])
     """
     kappa, p = queries.kappa, queries.p
-    # Where kappa = 0, M x and x . M x are zero, too, and the risk does not depend on c. So the divisor may be
-    # one there, and so may c.
+    # Where kappa = 0, M x and x . M x are zero, too, and neither the risk nor its gradient depends on c. So
+    # the divisor may be one there, and so may c.
     divisor = np.where(kappa > 0, kappa, 1.0)
     c = np.where(kappa > 0, queries.product / divisor, 1.0)
     # the gradient in M is the mean of the derivative in z = M x times x'
