@@ -172,6 +172,7 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
         w = self._check_parameters()
         X, y = check_data(X, y)
         self._warn_of_units(X)
+        # searches compare the errors of `labels`, which are scaled, and predictions are means of `y`
         labels = make_comparable(y, self._same_unit)
         matrix, window = None, None
         if w is None or self.metric != "window":
@@ -277,8 +278,8 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
     def _list_placements(self, dim: int, matrix: BestMatrix | None) -> list[str]:
         """Return the placements whose leave-one-out errors `_fit` compares.
 
-        ``"center"`` needs two columns. It drops the lengths of rows, and a matrix that the search found
-        counts these lengths.
+        ``"center"`` needs two columns. Because ``"center"`` drops the lengths of rows, it does not go with a
+        matrix of the kinds ``"diagonal"`` and ``"full"``, which counts these lengths.
         """
         if self.place != "auto":
             return [self.place]
@@ -338,6 +339,7 @@ class SoftmaxAttentionClassifier(_Scored, ClassifierMixin, _Attention):  # type:
         fitted = self.regressor_
         queries = fitted._place_queries(self._check_queries(X))
         found = predict_rows(fitted._tokens, fitted._labels, queries, fitted.w_)
+        # the sums of `found` are one up to rounding, and the division makes them exact
         return np.asarray(found / found.sum(axis=1, keepdims=True))
 
     def predict(self, X: ArrayLike) -> NDArray[np.generic]:

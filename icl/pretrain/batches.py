@@ -177,7 +177,8 @@ class TokenSets:
             for row, own in zip(rows, tasks, strict=True)
         ]
         self.fill: Any = fill
-        # the loops overwrite normal numbers in float32, which are those of native streams
+        # `_fill_by_loops` overwrites normal numbers with tokens, so that both must have the same dtype.
+        # Native streams draw float32.
         single = self.native and self.dtype == torch.float32
         if single and self.device.type == "cpu" and can_compile():
             self.fill = _fill_by_loops
@@ -200,7 +201,7 @@ class TokenSets:
         """
         unit = self.rows[0][0]
         seeds = [row[0].seed for row in self.rows]
-        # contexts of all rows and steps, S T B
+        # this is the number of contexts of all rows and steps, S T B
         count = len(seeds) * self.steps * self.count
 
         def source(name: str, native: bool = self.native) -> Any:
@@ -210,7 +211,7 @@ class TokenSets:
             streams = [NativeStream(seed, name, block, self.device) for seed in seeds]
             return streams[0] if len(streams) == 1 else _Streams(streams, count)
 
-        # contexts and tokens of one row
+        # these are the numbers of contexts of one row and of tokens of a context
         shape = self.steps * self.count, unit.context_length + 1
         normal = _draw_normal(source("covariates"), (*shape, unit.task.dim))
         noise = _draw_normal(source("noise"), shape)

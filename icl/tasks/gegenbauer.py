@@ -23,9 +23,10 @@ _MAX_UNCOMPILED, _taken = 3 * 10**7, 0
 
 
 def multiplicity(dim: int, degree: int) -> Array:
-    """Return the numbers N_i of spherical harmonics on ``S^{dim-1}``, i = 0, ..., degree, at most 1e300."""
+    """Return the numbers N_i of spherical harmonics on ``S^{dim-1}``, i = 0, ..., degree, capped at 1e300."""
     i = np.arange(1, degree + 1)
-    # N_i is (2i+d-2)/i * binom(i+d-3, i-1). Degrees with more than 1e300 harmonics have negligible power.
+    # N_i is (2i+d-2)/i * binom(i+d-3, i-1), which may overflow. Degrees with more than 1e300 harmonics have
+    # negligible power, so that any large number serves as N_i.
     with np.errstate(over="ignore"):
         binomial = np.concatenate([[1.0], np.cumprod((i[:-1] + dim - 2) / i[:-1])])
         return np.concatenate([[1.0], np.minimum((2 * i + dim - 2) / i * binomial, 1e300)])
@@ -34,7 +35,7 @@ def multiplicity(dim: int, degree: int) -> Array:
 def harmonics(dim: int, degree: NDArray[np.int_], cosine: Array) -> Array:
     """Return zonal harmonics ``sqrt(N_l) P_l(cosine)``, whose mean square is one.
 
-    Row i has the degree ``degree[i]``: ``degree`` has shape (m,), and ``cosine`` and the result (m, k). N_l
+    Row j has the degree ``degree[j]``: ``degree`` has shape (m,), and ``cosine`` and the result (m, k). N_l
     may overflow, and P_l is tiny on most of the sphere. So the recurrence is that of ``p_l = sqrt(N_l) P_l``
     at the cosine t: ``t p_(l-1) = b_l p_l + b_(l-1) p_(l-2)``, with ``b_0 = 0`` and
     ``b_l^2 = l (l + dim - 3) / ((2 l + dim - 2) (2 l + dim - 4))``.

@@ -31,6 +31,7 @@ def log_slope(x: ArrayLike, y: ArrayLike, relative_error: ArrayLike) -> tuple[fl
         relative_error: The relative errors of the ordinates, one number for both, or two.
     """
     step = float(np.diff(np.log(x))[0])
+    # the relative error of y is the absolute error of log y
     error = float(np.sum(np.broadcast_to(relative_error, 2)))
     return float(np.diff(np.log(y))[0]) / step, error / abs(step)
 

@@ -88,7 +88,8 @@ def printed_bound(
     """Return the bound of Theorem 3 as the talk displays it, with the constant one.
 
     The theorem says for ratio 1 that the risk is at most a multiple of this number. For every other ratio the
-    theorem says that the risk is at least a multiple of this number.
+    theorem says that the risk is at least a multiple of this number. For a ratio below 1 the display lacks a
+    factor sigma^2, and so does this number.
     """
     n = np.asarray(n, dtype=float)
     # The slides call this number Lambda.
@@ -181,6 +182,7 @@ def class_slopes(*, dims: Sequence[int], lipschitz: float, noise_std: float) -> 
         tested = ReLU(dim, lipschitz)
         n, _, risk = compute_far_risk(Affine(dim, lipschitz), noise_std, tested)
         price = risk.total / optimal_window(tested, n, noise_std).risk
+        # The relative error of a ratio of two risks is about twice that of a risk.
         slope, error = log_slope(n, price, 2 * risk.error)
         rows.append({"dim": dim, "slope": slope, "error": error})
     return pd.DataFrame(rows)
@@ -194,6 +196,7 @@ def bound_worst_bias(dim: int, w: float, n: float) -> tuple[float, float]:
     (sum_i omega_i f(x_i) - f(x_q))^2 is at most sum_i omega_i (f(x_i) - f(x_q))^2, where every
     |f(x_i) - f(x_q)| is at most |x_i - x_q|.
     """
+    # Every k gives a lower bound. With this k the wave changes about as fast as the attention weights.
     wave = Cosine(dim, 0.5 * w**0.5)
     lower = population_risk(wave, w, n, noise_std=0.0).bias / wave.lipschitz**2
     # On the unit sphere |x_i - x_q|^2 is 2 (1 - x_i.x_q).
@@ -270,7 +273,8 @@ def powers(
 def over_printed(*, dims: Sequence[int], signals: Sequence[float]) -> pd.DataFrame:
     """Return the largest ratio of the risk of ReLU functions at L' = L to `printed_bound`.
 
-    n runs over those of eight lengths from 1 to 10,000 with n (L / sigma)^2 >= 10.
+    The context lengths n are those of eight lengths from 1 to 10,000 with n (L / sigma)^2 >= 10. The
+    claim is about this range.
 
     Returns:
         Columns ``dim``; ``signal``, which is L / sigma; ``worst``, the largest ratio; ``error``.

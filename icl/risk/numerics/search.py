@@ -70,7 +70,8 @@ def lowest(
         falls: Whether the risks fall at w = 0.
         last: For each risk, the w beyond which its scan ends once the risk rises.
         active: The risks to scan. The minimizer of the others is w = 0.
-        ahead: How many windows the first call of ``curve`` has. Each later call has one window.
+        ahead: How many windows the first call of ``curve`` has. Each later call has one window. A
+            larger number saves time if ``curve`` computes many windows together.
 
     >>> def parabola(w, some):
     ...     w = w[:, None] + 0.0 * some
@@ -112,6 +113,7 @@ def lowest(
 
 def _find_roots(intervals: list[Interval], curve: Curve) -> Iterator[tuple[ProblemIndices, Array]]:
     """Yield problems and their rows of `Minima` at the roots of slopes. Neighboring intervals are joined."""
+    # the ends of a joined interval differ by at most `widest` in log w
     widest, start = math.log(_MAX_RATIO), 0
     while start < len(intervals):
         lower = intervals[start][0]
@@ -170,7 +172,8 @@ def _refine_together(group: list[Interval], curve: Curve) -> tuple[ProblemIndice
         rising = _evaluate_series(middle, coefficients) > 0
         left, right = np.where(rising, left, middle), np.where(rising, middle, right)
     steepness = np.abs(_evaluate_series(middle, chebyshev.chebder(coefficients)))
-    # the larger of the last two coefficients moves the root by this in log w, or in w unless `in_log`
+    # If the error of the slope is the larger of the last two coefficients, the root moves by this, in log w,
+    # or in w unless `in_log`.
     moved = half * np.abs(coefficients[-2:]).max(0) / steepness
     if len(group) > 1 and np.any(moved > _MAX_MOVE):
         return None
