@@ -129,9 +129,9 @@ _SCIENTIFIC = re.compile(r"(?<![\w.])(\d(?:\.\d+)?)e([+-]?\d+)(?![\w.])")
 
 
 def fill_template(template: str, value: Any) -> str:
-    """Fill a template for the text of a figure, with powers of ten as on its axes.
+    """Fill a template for the text of a figure, and write powers of ten from 100,000 on as its axes do.
 
-    ``n = {:g}`` with 30000.0 becomes ``n = 30000``, with 1e6 ``n = $10^{6}$``.
+    ``n = {:g}`` with 30000.0 becomes ``n = 30000``, and with 1e6 it becomes ``n = $10^{6}$``.
     """
     text = _WRITTEN_OUT.sub(lambda found: f"1e{len(found[0]) - 1}", template.format(value))
     return _SCIENTIFIC.sub(_write_power, text)
@@ -410,7 +410,7 @@ def _spread(heights: NDArray[np.float64], bottom: float, top: float) -> NDArray[
 
 
 def label_lines(*panels: Axes) -> None:
-    """Write the label of each line beside it, in its color, where nothing else is drawn.
+    """Write beside each line its label, in the color of the line, where nothing else is drawn.
 
     This function is for lines that come together at their ends, or run on to the edge of the panel. Call it
     when all else is drawn. If a label fits nowhere next to its line, a legend below the figure shows all
@@ -424,7 +424,7 @@ def label_lines(*panels: Axes) -> None:
 
 
 def write_beside(*panels: Axes) -> bool:
-    """Write the label of each line beside it, as `label_lines` does, and return whether this was possible.
+    """Write beside each line its label, as `label_lines` does, and return whether this was possible.
 
     If one label has no place, none is written.
     """

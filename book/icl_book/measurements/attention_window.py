@@ -190,7 +190,7 @@ def bias_slopes(*, tasks: list[str], dims: list[int], n: int) -> pd.DataFrame:
         coarse = [_integrate_missed_shares(dim, n, w, nodes=240, step=0.15) for w in w_values]
         for name in tasks:
             # `a` is the variance of the functions in each degree. Rows of `missed` are windows, and its
-            # columns are degrees.
+            # columns are degrees. The mean squared bias is the sum of ``a_l (1 - m_l)^2`` over the degrees l.
             a, _ = make_task(name, dim).spectrum(len(missed[0]))
             slope = _find_steepest(w_values, np.array(missed) ** 2 @ a)
             other = _find_steepest(w_values, np.array(coarse) ** 2 @ a)

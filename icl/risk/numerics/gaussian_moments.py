@@ -80,7 +80,8 @@ def weight_moments(tau: Array, n: float, drop: int = 0) -> Array:
         on_panel = panel == k
         y, slope = _position(tau[on_panel], float(edge[k]), float(edge[k + 1]))
         used = _NODES - drop
-        # `ratio` is D / C, y is the position on the panel, and names that end in _y are derivatives in y
+        # `ratio` is D / C, y is the position on the panel, `slope` is dy / dtau, and names that end in _y are
+        # derivatives in y
         basis = np.polynomial.chebyshev.chebvander(y, used - 1)
         log_c, ratio, log_c_y, ratio_y = (basis @ _series(n, int(k))[:used]).T
         c = np.exp(log_c)

@@ -268,7 +268,8 @@ def _choose_width(dim: int, w: float, u: float, reach: float, degree: float, jum
     # For larger u, means change on the scale of u, and powers of phi on that of u / d. As the density of tau
     # ends at 2w, panels get shorter towards u = 2w.
     smooth = min(0.6 * u, 8 * u / dim, 0.4 * (2 * w - u))
-    # while u is below `reach`, integrands may grow like exp(2u), so that panels must not be very wide
+    # While u is below `reach`, integrands may grow like exp(2u), so that panels must not be very wide. The
+    # 200 is a margin beyond a small `reach`.
     if u < max(reach, 200.0):
         smooth = min(smooth, _MAX_SHARED_WIDTH)
     # The covariance of functions that jump may be singular for opposite tokens, too. Two tokens at the same
