@@ -45,9 +45,9 @@ def setup(namespace: MutableMapping[str, Any], **entries: int | str) -> None:
             list, both lists must have the same length.
 
     Raises:
-        BadInput: If no parameter is defined yet, if the type or the value of one is wrong, if the
-            notebook lies in another tree (`icl_book.provenance.check_tree`), or if a condition of ``entries``
-            fails.
+        BadInput: If no parameter is defined yet, if the type or the value of one is wrong, if the notebook
+            lies in another copy of the repository (`icl_book.provenance.check_tree`), or if a condition of
+            ``entries`` fails.
     """
     provenance.check_tree(Path.cwd())
     _draw_into_notebook(get_ipython())

@@ -64,7 +64,7 @@ def low_rank_risk(
     # this raises ValueError for shapes that do not broadcast
     broadcast(n=lengths, noise_std=variance)
     nodes = [_count_angles(rank, c), _count_angles(dim - rank, e)]
-    # these are steps of the trapezoid rule in u = log s
+    # these are steps of the trapezoid rule in u = log s, with the s of `icl.risk.exact`
     step, coarse_step = 0.25, 0.375
     # `_integrate` computes exp(-z) at a point u for all pairs of angles with tau from about u - 6 to u + 8 +
     # _CUT. So each pair is used at up to (_CUT + 14) / step points u, and `work` is about the number of

@@ -144,10 +144,11 @@ def _name_origin(claim: Claim) -> str:
 
 
 def describe_interval(case: Mapping[str, Any], enclosed: bool = False) -> str:
-    """Format the interval of a case: as plus-minus if an exact number is in its middle, else by its ends.
+    """Format the interval of a case, as plus-minus or by its two ends.
 
-    If ``enclosed`` is true, as for certified numbers, exact numbers have their ends written, too. A number
-    that a search found is called *attained*. If a proof bounds it, the text also has the proved end.
+    Plus-minus is for an exact number in the middle of its interval. If ``enclosed`` is true, as for certified
+    numbers, the two ends are written in any case. A number that a search found is called *attained*. If a
+    proof bounds the number, the text also has the proved end.
     """
     measured, low, high = map(float, (case["measured"], *case["interval"]))
     half = (high - low) / 2
@@ -157,7 +158,7 @@ def describe_interval(case: Mapping[str, Any], enclosed: bool = False) -> str:
         if not math.isfinite(end):
             return "attained"
         return f"attained, no {side} than {format_number(end, '.4g')} by proof"
-    # The number is in the middle up to one percent of the half width.
+    # A number without samples is exact. It is in the middle up to one percent of the half width.
     if (
         case["samples"] is None
         and not enclosed
@@ -208,6 +209,7 @@ def describe_decisive_case(cases: Cases, must: str = "agrees", which: str = "out
         text += ", with too few samples for an interval"
     elif low < high:
         around = describe_interval(case)
+        # The ends have at least as many digits as the number.
         known = around if around[0] == "±" else f"in {format_interval((low, high), digits)}"
         text += f" {known}"
     side = {"contradicts": "outside", "undecided": "partly outside", "agrees": "within"}
@@ -221,7 +223,7 @@ def _format_ends(ends: Sequence[float | str], digits: int) -> list[str]:
 def _measure_distance(case: Mapping[str, Any], permits: str, outcome: str) -> float:
     """Return how far the interval of a case lies outside the permitted range.
 
-    For a case that agrees, it is how far the interval lies inside the range. The interval of an undecided
+    For a case that agrees, return how far the interval lies inside the range. The interval of an undecided
     case is partly outside, and the distance is how far the interval reaches out. ``permits`` is the key of
     the permitted range, and ``outcome`` is the outcome of the case.
     """
@@ -259,7 +261,7 @@ def describe_contradiction(cases: Cases, main: bool = False) -> str:
     """Say in one sentence which measured values would contradict the statement.
 
     The permitted range may differ from case to case. The sentence calls a case a *setting*. If ``main`` is
-    true, it says that it is about our main reading, because the readings of the card differ.
+    true, the readings of the card differ, and the sentence says that it is about our main reading.
     """
     permitted = [tuple(map(float, case["permitted"])) for case in cases]
     ranges = sorted(set(permitted))

@@ -180,8 +180,8 @@ def energies(task: Zonal) -> tuple[float, float]:
 
     The functions are taken up to their spherical harmonics of degree 140.
     """
-    # For waves with L up to 64 the parts of higher degrees are far below rounding.
-    # `a` has the mean square of the part of f of each degree, from 1 on.
+    # `a` has the mean square of the part of f of each degree from 1 to 140. For waves with L up to 64 the
+    # parts of higher degrees are far below rounding.
     a, _ = task.spectrum(140)
     degree = np.arange(1.0, 141.0)
     # The Laplacian multiplies the part of this degree by minus this eigenvalue. By partial integration
@@ -246,12 +246,14 @@ def smooth_windows_over_law(*, dims: Sequence[int], noise_std: float) -> pd.Data
 def linear_of_equal_slope(dim: int, wavenumber: float) -> dict[str, Zonal]:
     """Return four classes of linear functions that are as steep as the waves cos(L u.x).
 
-    Each class is so by a measure of its own, which is its key. L is ``wavenumber``. The key "L" has the
-    affine class of the Lipschitz constant L. The other three keys have functions L' q.x with a unit vector q:
+    Each class is as steep by a measure of its own, and this measure is its key. L is ``wavenumber``. The key
+    "L" has the affine class of the Lipschitz constant L. The other three keys have functions L' q.x with a
+    unit vector q:
 
     - for "slope in space", L' is L;
     - for "largest slope", L' is the Lipschitz constant of the waves along the sphere;
-    - for "mean squared gradient", L' is such that both classes have the same E |grad f|^2 on the sphere.
+    - for "mean squared gradient", L' is such that these functions and the waves have the same E |grad f|^2
+      on the sphere.
     """
     gradient, _ = energies(Cosine(dim, wavenumber))
     # The function L' q.x has the mean squared gradient L'^2 (d - 1) / d on the sphere.
@@ -266,9 +268,10 @@ def linear_of_equal_slope(dim: int, wavenumber: float) -> dict[str, Zonal]:
 def limits_of_waves_over_linear(*, dims: Sequence[int]) -> pd.DataFrame:
     """Return the limit, for n to infinity, of w* of waves with L = 4 divided by w* of linear functions.
 
-    Columns ``dim``; ``equal``, the measure by which both classes are equally steep, a key of
-    `linear_of_equal_slope`; ``value``, the limit by the law; ``error``, the difference between this limit and
-    the same limit computed from the `energies` of both classes, plus rounding.
+    Columns ``dim``; ``equal``, the measure by which the waves and the linear functions are equally steep, a
+    key of `linear_of_equal_slope`; ``value``, the limit by the law; ``error``, the difference between this
+    limit and the same limit computed from the `energies` of the waves and of the linear functions, plus
+    rounding.
     """
     rows = []
     for dim in dims:
