@@ -122,6 +122,7 @@ def _log_fraction(dim: int, w: float) -> float:
         for k, value in zip((1, 2), scaled, strict=True)
     )
     # E e^{wt} is Gamma(d/2) (2/w)^nu I_nu(w). In R_d the factors e^{-2w} of numerator and denominator cancel.
+    # The factors before I_nu leave (w / 4)^nu / Gamma(d/2).
     return (
         log_square
         - 2 * log_mean
@@ -140,6 +141,7 @@ def _log_series(b: float, z: float) -> float:
     # sqrt(peak). The sum ends twelve standard deviations and 60 terms beyond the peak.
     peak = min(z / b, math.sqrt(z))
     k = np.arange(1.0, 60 + math.ceil(peak + 12 * math.sqrt(peak)))
+    # these are the logarithms of the terms
     terms = np.cumsum(np.log(z) - np.log(k) - np.log(b + k - 1))
     # the term k = 0 is one, and its logarithm is 0
     return float(np.logaddexp(0, logsumexp(terms)))

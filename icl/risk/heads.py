@@ -140,9 +140,9 @@ def heads_risk(
 def optimal_heads(task: Zonal, n: float, noise_std: float, heads: int = 2) -> Heads:
     """Search the windows of the best isotropic heads; for given windows the best values are computed.
 
-    The risk has several local minima in the windows, and the search need not find the lowest. It begins at
-    the best windows of a coarse grid, on the scale of `optimal_window`, and refines them. The risk of the
-    result is exact.
+    The risk has several local minima in the windows, and the search need not find the lowest. The search
+    begins at the best windows of a coarse grid, on the scale of `optimal_window`, and refines them. The risk
+    of the result is exact.
 
     Often two heads merge at the minimum, and their values grow with opposite signs. Together they act like
     one head and its derivative in w. The risk is flat there. So the search keeps windows at least 0.1 apart
@@ -302,7 +302,8 @@ class Moments:
         curvature[:-1, :-1] = differences @ A @ differences.T
         curvature[-1, :-1] = curvature[:-1, -1] = differences @ (g - A[0])
         curvature[-1, -1] = A[0, 0] - 2 * g[0] + self.power
-        # the matrix is nearly singular if two heads merge, and least squares can solve such systems
+        # The matrix is nearly singular if two heads merge, and least squares can solve such systems. With
+        # this `rcond` only singular values as small as rounding count as zero.
         unknown = -np.linalg.lstsq(
             curvature, np.append(differences @ slope, -slope[0]), rcond=1e-15
         )[0]
@@ -329,7 +330,7 @@ class Moments:
     def single(self, w: float) -> float:
         """Return the entry of g for one head, ``E sum_i omega_i(w) gamma_iq``.
 
-        Like the entries of N it is an integral, ``n int phi^(n-1) E[gamma E e^(-s E)] ds``.
+        Like the entries of N it is an integral, ``n int phi^(n-1) E[gamma E_h e^(-s E_h)] ds``.
         """
         if w not in self._singles:
             task, n = self.task, self.n
@@ -469,7 +470,7 @@ def _make_nodes(dim: int, w: float, n: float, order: int) -> tuple[Array, Array,
         linear = math.log(needed / 0.63) - log_mean
         if linear <= 0:
             high = min(high, linear)
-    # weights are about s, and the product of the weights of two heads must not overflow
+    # weights of nodes are about as large as s, and the product of weights for two heads must not overflow
     if high > 300:
         raise ValueError(
             f"windows={w:g}: too narrow for n={n:g}, hardly a token lies in such a window"
@@ -507,8 +508,11 @@ def _make_angles(
 
     The angles are the nodes of Gauss rules on panels. A head needs short panels up to the angle with
     ``-log E = log s`` for the largest s. There ``exp(-s E)`` turns from 0 to 1. In the tail beyond, panels
-    may be wider. Panels must also be short enough for the polynomials P_l that the head resolves. The
-    argument ``log_ends`` has, for each of the ``windows``, the log s at which the integral of the head ends.
+    may be wider. Panels must also be short enough for the polynomials P_l that the head resolves. Other
+    widths of panels would change only the time and the error, which `_compute_risk` estimates.
+
+    The argument ``log_ends`` has, for each of the ``windows``, the log s at which the integral of the head
+    ends.
     """
     theta = _FROM_POLE_TO_POLE
     # `need` is the number of panels per radian at each angle. It begins with what the density of the angle
@@ -516,7 +520,8 @@ def _make_angles(
     need = np.full(theta.size, (1 + math.sqrt(task.dim)) / 2)
     for w, log_end in zip(windows, log_ends, strict=True):
         half = np.sin(theta / 2) if w >= 0 else np.cos(theta / 2)
-        # E is exp(-tau) with tau = 2 |w| half^2. `past` is positive in the tail, where s E is below exp(-4).
+        # E is exp(-tau) with tau = 2 |w| half^2. `past` is positive in the tail, where s E is below exp(-4)
+        # even for the largest s.
         past = np.maximum(2 * abs(w) * half**2 - log_end - 4, 0.0)
         # tau changes by |w| sin theta per radian. In tau a panel may have the width _PANEL, and in the tail
         # up to 16.

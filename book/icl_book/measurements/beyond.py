@@ -80,7 +80,7 @@ def window_exponents(windows: pd.DataFrame) -> pd.DataFrame:
     two adjacent values of this number, both positive, at the same n and the same value of the other number.
 
     Args:
-        windows: Columns ``n``, ``flipped``, ``lipschitz``, ``w`` and its relative ``error``.
+        windows: Columns ``n``, ``flipped``, ``lipschitz``; ``w``, the best w, and its relative ``error``.
 
     Returns:
         Columns ``varied``, "noise" if ``flipped`` grows and "lipschitz" if ``lipschitz`` grows; ``n``,
@@ -260,7 +260,7 @@ def train_on_absolute_values(
     """Train units on affine functions of ``|x|``, once with the tokens x and once with the tokens ``|x|``.
 
     Here ``|x|`` is x with all entries made positive. Each unit is tested on ``contexts`` contexts.
-    ``training`` are arguments of `icl.pretrain.train_grid`.
+    ``training`` are arguments of `icl.pretrain.train_grid`, among them ``seeds``.
 
     Returns:
         Columns ``seed``; ``token`` and ``absolute``, the mean squared test errors with the tokens x and with
@@ -288,8 +288,8 @@ def restrict_to_cap(x: Tensor, limit: float, u: ArrayLike) -> Tensor:
 
     Each token moves on the great circle through itself and the query, so the part orthogonal to the query
     keeps its direction. The inner product is drawn anew. For a uniform token
-    ``(1 + x_i.x_q) / 2 ~ Beta((d - 1) / 2, (d - 1) / 2)``, and the new one has this law, given that
-    ``x_i . x_q <= limit``.
+    ``(1 + x_i.x_q) / 2 ~ Beta((d - 1) / 2, (d - 1) / 2)``. The new inner product is drawn from this law, cut
+    off at the limit.
 
     Args:
         x: Unit vectors, (..., n + 1, d), the query last.
@@ -450,8 +450,9 @@ def train_on_networks(
 ) -> pd.DataFrame:
     """Train units on random networks, and compare their w with the best w of a ReLU class.
 
-    This ReLU class has the Lipschitz constant sqrt(3) L. Its covariance is that of the networks, up to a
-    constant function, which every window predicts. ``training`` are arguments of `icl.pretrain.train_grid`.
+    This ReLU class has the Lipschitz constant sqrt(3) L. Its covariance differs from that of the networks by
+    a constant, which stands for constant functions, and every window predicts these. ``training`` are
+    arguments of `icl.pretrain.train_grid`.
 
     Returns:
         Columns ``hidden``, ``lipschitz``, ``seed``; ``ratio``, the trained w over the exact best w of the
@@ -475,6 +476,8 @@ MODELS = ("one layer", "two layers", "two layers, no residual")
 
 def attend(queries: Tensor, examples: Tensor, values: Tensor, M: Tensor) -> Tensor:
     """Return the softmax mean of the values for each query, (S, B, q, k).
+
+    The score of the example x_i for the query x_q is ``x_i' M x_q``.
 
     Args:
         queries: Shape (S, B, q, d). Here and below, an axis of models or contexts may have the length one.
@@ -610,6 +613,8 @@ def collapse(
     *, dim: int, windows: Sequence[float], layers: int, contexts: int = 24, tokens: int = 32
 ) -> pd.DataFrame:
     """Send tokens through many layers of attention ``M = w I``, with and without projection to the sphere.
+
+    In a layer every token of a context attends to all tokens of the context, itself included.
 
     Returns:
         A row for each ``model``, ``w`` and ``layer``. ``spread`` is the mean squared distance of the tokens
