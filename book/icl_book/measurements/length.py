@@ -308,7 +308,7 @@ def price_chosen_windows(
         # This is the risk for the class at each w of the grid. Below, `of_function` is that for one function.
         of_class = mean @ parts
         first = float(optimal_window(make_task(name, dim), n0, noise_std).w)
-        # The splines begin at `low`.
+        # This is the w of the rule "log n", moved to `low`, where the splines begin, if it is smaller.
         log_rule_w = max(first * math.log(n) / math.log(n0), low)
         for seed in range(contexts):
             x = uniform_sphere(rng, n, dim).numpy()
