@@ -356,6 +356,7 @@ class Sweep:
                 alike[kind, len(chunk)].append(chunk)
         groups = []
         for (kind, count), rows in alike.items():
+            # a block has this many numbers for each row
             numbers = (dim + count) * self._count_tokens(rows[0][0])
             looped = on_cpu and kind[-1]
             groups += _split_evenly(rows, 1 if looped else max_numbers // numbers)
@@ -389,7 +390,8 @@ class Sweep:
         """
         steps, record = self.settings.steps, self.settings.record
         block = max(stack.together for stack in self.stacks)
-        # These stops do not divide a round of the stack with the longest rounds.
+        # `every` is a multiple of `block`, so that stops do not divide the blocks that the stack with the most
+        # steps together has drawn. Only a recorded step may divide them.
         every = block * math.ceil(steps / _STOPS / block)
         stops = sorted({0, *record, *range(every, steps, every), steps})
         stopped = threading.Event()
