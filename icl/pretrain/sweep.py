@@ -390,8 +390,8 @@ class Sweep:
         """
         steps, record = self.settings.steps, self.settings.record
         block = max(stack.together for stack in self.stacks)
-        # `every` is a multiple of `block`, so that stops do not divide the blocks that the stack with the most
-        # steps together has drawn. Only a recorded step may divide them.
+        # `every` is a multiple of `block`, so that among the stops only a recorded step may divide the blocks
+        # of the stack that draws blocks for the most steps at once.
         every = block * math.ceil(steps / _STOPS / block)
         stops = sorted({0, *record, *range(every, steps, every), steps})
         stopped = threading.Event()

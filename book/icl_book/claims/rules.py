@@ -142,8 +142,8 @@ def _evaluate(amount: Any, labels: Mapping[str, Any]) -> Any:
     if not isinstance(amount, str):
         return amount
     try:
-        # This cannot run anything else: the code has neither attributes nor text, and its only names are labels
-        # and `FUNCTIONS`.
+        # This cannot run anything else: the code has neither attributes nor text, and its only names are
+        # labels and `FUNCTIONS`.
         return eval(_compile_arithmetic(amount), {"__builtins__": {}} | FUNCTIONS, labels)
     except NameError as error:
         has = f"the case has {list(labels)}"
