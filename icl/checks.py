@@ -124,9 +124,9 @@ def matrix_rows(matrix: Any, name: str) -> tuple[tuple[float, ...], ...]:
 def table(value: Any, name: str, maximum: float) -> NDArray[np.float64]:
     """Return an array, data frame, tensor or nested list of finite numbers as a new float64 array.
 
-    The error names one wrong entry. If all entries are numbers, it is the first, row by row, that is NaN,
-    infinite or larger than ``maximum`` in size. If not, it is the first, column by column, that is not a
-    finite number.
+    The error names one wrong entry. If all entries are numbers, this is the first entry, row by row, that is
+    NaN, infinite or larger than ``maximum`` in size. Otherwise this is the first entry, column by column,
+    that is not a finite number.
     """
     numbers = _read_numbers(value)
     # a single number, and a value that is not an array of numbers, have become arrays without axes

@@ -67,7 +67,8 @@ class BestMatrix:
             standard errors is too large in the mean, because smaller gains do not count: .2 in place of .1 in
             a simulation of 30 data sets with 150 rows and six columns, in 4 of which the gain counted.
         error: The standard error of ``gain``.
-        root: The symmetric root of M, (d, d); a `BestMatrix`, called with rows, multiplies them by it.
+        root: The symmetric root of M, (d, d); a `BestMatrix`, called with rows, multiplies the rows by this
+            root.
         columns: The labels of the columns, if the tokens were a data frame; None otherwise.
     """
 

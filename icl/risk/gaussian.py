@@ -163,7 +163,8 @@ def gaussian_window(dim: int, n: ArrayLike, noise_std: ArrayLike) -> GaussianWin
     Arguments are those of `gaussian_risk`; ``n`` and ``noise_std`` broadcast. The search
     (`icl.risk.numerics.search`) scans w upwards. It stops where ``(sigma^2 + (d - 1) / d) E C`` exceeds the
     best risk so far, because the risk is at least this number, and C never falls in w. In one dimension with
-    hardly any noise, the search stops at the first w beyond 10 where the risk rises.
+    hardly any noise, this number is nearly zero, and the search stops at the first w beyond 10 where the risk
+    rises.
 
     Raises:
         ValueError: If an argument is out of range, or if the risk still falls at the last w of the scan,
@@ -215,7 +216,7 @@ def gaussian_window(dim: int, n: ArrayLike, noise_std: ArrayLike) -> GaussianWin
     # with equal weights, at w = 0, the bias is 1 + 1 / n and the noise sigma^2 / n
     at_zero = 1 + (1 + variance) / n
     # The scan computes its first windows in one call. There are at most 51 of them, and no problem passes
-    # w = 1.25 with them.
+    # w = 1.25 with them. The number 50 also stands for the minimum if `n` is empty.
     ahead = 1 + int(steps.min(initial=50))
     # True says that the risks fall at w = 0.
     found = lowest(curve, at_zero, True, _MAX_SEARCH_W / unit, several, ahead)
