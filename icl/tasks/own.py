@@ -104,6 +104,7 @@ def require_arrays(task: Zonal) -> None:
         try:
             task.covariance(0.5)
         except Exception:
+            # the covariance does not take single numbers either, so that arrays are not the reason
             return
         raise ValueError(
             f"{task!r}: covariance(cosine) must take arrays, for example by np.exp in place of math.exp, and "

@@ -189,7 +189,8 @@ def _check_offer(
     """Raise ValueError unless the evidence has what the claim's control and readings need, and no more.
 
     ``has_control`` says whether a control was given. At parameters that a user has chosen, the control may be
-    given and have no case.
+    given and have no case. ``of_readings`` and ``of_situations`` have the cases of the arguments ``readings``
+    and ``could`` of `judge`.
     """
     if (controls and not claim.control) or (claim.control and not has_control):
         raise ValueError(
@@ -314,6 +315,7 @@ def _decide_verdict(claim: Claim, outcomes: set[str], corrected: str) -> Verdict
         return Verdict.OPEN if claim.own else Verdict.DEPENDS
     if outcomes != {CONTRADICTS}:
         return Verdict.OPEN if claim.own else Verdict.INCONCLUSIVE
+    # All readings contradict.
     if claim.own:
         return Verdict.REFUTED
     return {AGREES: Verdict.CORRECTED, CONTRADICTS: Verdict.FAILS, UNDECIDED: Verdict.INCONCLUSIVE}[
@@ -351,7 +353,7 @@ def _explain_verdict(
 
 
 def _find_detection_limit(interval: Range, permitted: Range) -> float:
-    """Return how large an error of the number must be to contradict the statement, whatever its sign.
+    """Return how large an error of the number must be, of either sign, so that a contradiction shows.
 
     An error moves the whole interval. A contradiction shows once the interval lies beyond an end of the
     permitted range, either above ``most`` or below ``least``. The larger of these two moves is returned. It
@@ -420,6 +422,7 @@ def _count_readings(outcomes: Sequence[str]) -> str:
     """
     if len(outcomes) == 1:
         return ""
+    # `count` is the outcome that is counted.
     word, count = (
         ("contradicts", CONTRADICTS) if CONTRADICTS in outcomes else ("agrees with", AGREES)
     )

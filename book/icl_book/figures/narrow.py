@@ -51,8 +51,8 @@ class _Formatter(BaseFormatter):
 def attach(shell: Any) -> None:
     """Let a kernel keep the narrow drawing of each figure that it shows.
 
-    The narrow drawing changes the figure. So it is for runs of the book, not for the kernel of a user, who
-    may draw the figure again.
+    To draw a narrow figure changes the figure. So only runs of the book call this function, and not the
+    kernel of a user, who may draw the figure again.
     """
     made = _Formatter(parent=shell.display_formatter)
     made.for_type(Figure, svg)  # type: ignore[no-untyped-call]

@@ -139,6 +139,7 @@ def gradients(dims: Sequence[int], draws: int, seed: int) -> pd.DataFrame:
         rng = stream(seed, "tasks", dim)
         for _ in range(draws):
             A1, A2, X, B = normal_problem(n, dim, rng)
+            # The scores then have the variance one.
             X = X / dim
             for kind in KINDS:
                 wanted = kron_gradient(A1, A2, X, B, kind)
@@ -190,6 +191,7 @@ def hessian_ranks(dims: Sequence[int], seed: int) -> pd.DataFrame:
     for dim in dims:
         for where in ("nowhere", "in A2", "in A1"):
             A1, A2, X, B = normal_problem(3 * dim, dim, stream(seed, "tasks", dim))
+            # Where A1 and A2 are normal, the scores then have the variance one.
             X = X / dim
             if where == "in A1":
                 A1[:, -1] = 1.0

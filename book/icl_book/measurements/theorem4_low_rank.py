@@ -49,6 +49,7 @@ def least_isotropic(dim: int, rank: int, *, n: float, noise_std: float) -> tuple
 
     w is searched from 1 to 54.
     """
+    # The log of the risk has its minimum at the same w as the risk.
     found = minimize_scalar(
         lambda log_w: np.log(
             low_rank_risk(dim, rank, np.exp(log_w), np.exp(log_w), n, noise_std).total
@@ -61,7 +62,7 @@ def least_isotropic(dim: int, rank: int, *, n: float, noise_std: float) -> tuple
 
 
 def risks_over_grid(dim: int, rank: int, *, n: int, noise_std: float, c: Array, e: Array) -> Array:
-    """Return the exact risk of c BB' + e (I - BB') over the least risk of c BB', minus one.
+    """Return the exact risk of c BB' + e (I - BB') relative to the least risk of c BB' with any c, minus one.
 
     The axes of the result are e and c.
     """
@@ -218,7 +219,7 @@ def _interpolate_moments(dim: int, n: float, K: Array, nodes: int) -> Array:
     between ``nodes`` Chebyshev nodes in each panel of `_fit_moments`.
     """
     if np.isinf(n):
-        # The weighted tokens have the law of von Mises and Fisher, and m is its mean.
+        # The weighted tokens have the law of von Mises and Fisher. Its mean is m, which is parallel to z.
         mean = ive(dim / 2, K) / ive(dim / 2 - 1, K)
         return np.array([mean, mean**2, mean**2, 0 * K])
     found = np.empty((4, K.size))
@@ -328,6 +329,7 @@ def change_of_sign(dim: int, rank: int) -> float:
     def gain(c: float) -> float:
         with_e, _ = one_sphere_risk(dim, rank, c, 0.01 * c, np.inf, 0.0)
         without_e, _ = one_sphere_risk(dim, rank, c, 0.0, np.inf, 0.0)
+        # This is negative if the risk with e > 0 is lower.
         return with_e / without_e - 1
 
     return float(brentq(gain, dim, 3 * dim))
@@ -369,8 +371,8 @@ def steepest_step(rank: int, *, n: int, noise_std: float) -> dict[str, float]:
     c goes from 0 to the best c in 32 equal steps.
 
     Returns:
-        ``value``, the largest ratio of the risk after a step to the risk before it, minus one; and ``error``,
-        its numerical error.
+        ``value``, the largest ratio of the risk after a step to the risk before it, minus one, which is below
+        zero if the risk falls in each step; and ``error``, the numerical error of ``value``.
     """
     # With e = 0 only u counts, so that c is the window parameter of linear functions of u.
     task = Linear(rank)
@@ -398,7 +400,7 @@ def risk_slope(rank: int) -> dict[str, float]:
     step = np.log(n[1] / n[0])
     return {
         "value": np.log(best.risk[1] / best.risk[0]) / step,
-        # The relative error of the best c stands for that of the least risk, which is flat there.
+        # At the best c the risk is flat. So the relative error of c stands for that of the least risk.
         "error": best.error.sum() / step,
     }
 

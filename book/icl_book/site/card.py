@@ -39,7 +39,8 @@ def choose_headline(cases: Cases) -> dict[str, str]:
     """Choose what a closed card shows: the range of the numbers of all cases, or the number of one case.
 
     If all cases have the same permitted range, a card shows the range of their numbers. Otherwise it shows
-    the case whose number lies farthest outside its permitted range, or least far inside.
+    the case whose number lies farthest outside its permitted range. If all numbers lie inside, it shows the
+    case whose number is nearest to an end of its permitted range.
 
     Returns:
         Three texts: ``measured`` is the number or the range, ``permitted`` is the permitted range, and
@@ -89,6 +90,7 @@ def _format_size(size: float | str) -> str:
 def count_readings(readings: Mapping[str, str]) -> str:
     """Return a sentence, without its period, that counts the readings in which a statement holds or fails.
 
+    An example is "It holds in this reading and fails in both others".
     ``readings`` has the outcome of each reading by name. The first reading is ours, and there is at least one
     other.
     """
