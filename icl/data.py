@@ -68,7 +68,7 @@ _ONE_LENGTH = 1e-14
 _ROUNDING = 1e-15
 #: At most so many labels are left out, or held out, so that time grows with n and not with its square.
 _MAX_LEFT_OUT = 5000
-#: Windows between w and 2 w.
+#: The curve has this many windows for each octave, which is the range from w to 2 w.
 _PER_OCTAVE = 2
 #: Weights of the window 2 w are the squares of those of w, up to this many octaves in sequence, because each
 #: square doubles the rounding error.
@@ -77,7 +77,8 @@ _SQUARED = 24
 _FIRST = 2.0**-6
 #: `low` and `high` of a `BestWindow` are found among this many places of the curve on each side of w.
 _POINTS = 500
-#: Radius of the sphere to which tokens are lifted, over the largest distance of a token from the medians.
+#: Radius of the sphere to which tokens are lifted, divided by the largest distance of a token from the
+#: medians.
 _RADII = 4.0
 #: If the second nearest token has a weight of e^-16, the label of the nearest is copied.
 _COPIES = 16.0
@@ -159,7 +160,7 @@ def predict(X: ArrayLike, y: ArrayLike, queries: ArrayLike, w: float) -> Array:
         X: Tokens, (n, d).
         y: Their labels, (n,) or (n, k).
         queries: Where to predict, (m, d), or one query (d,).
-        w: Window parameter, from 0, the mean of all labels, to 1e150.
+        w: Window parameter, from 0, which gives the mean of all labels, to 1e150.
 
     Returns:
         Predictions, (m,) or (m, k), in float64; without the first axis for one query.
@@ -302,14 +303,14 @@ def deviations(X: Array, y: Array, queries: Array, w: float) -> Array:
         others[row, heaviest] = 0
         total = others.sum(axis=1)
         others /= total[:, None]
-        # the weight of the others over that of the heaviest
+        # this is the weight of the others divided by that of the heaviest
         odds = total * _exp(second_highest - highest)
         # this is the weight of all tokens but the heaviest
         rest = odds / (1 + odds)
         square = np.einsum("qn,qn->q", others, others)
         s = (1 - rest) ** 2 + rest**2 * square
-        # The weighted variance v is rest times the spread below, and 1 - s is rest times the denominator
-        # here. So rest, which may vanish, cancels in v (1 + s) / (1 - s).
+        # This is `rest` (1 + s) / (1 - s), because 1 - s is `rest` times the denominator. Below, `spread` is
+        # v / `rest`. So their product is v (1 + s) / (1 - s) without a division by `rest`, which may vanish.
         factor = (1 + s) / (2 - rest - rest * square)
         for column, label in enumerate(labels.T):
             # the heaviest token's label is subtracted, so that this token does not contribute to sums
@@ -436,10 +437,10 @@ def best_window(
 
     Every label is left out once, and predicted from all the others. If there are more than 5,000 labels, only
     5,000 are left out, drawn at random with a fixed seed, so that time grows with n and not with its square.
-    The windows that are tried are w = 0 and a geometric grid with two windows an octave. The first window of
-    the grid hardly differs from the mean of all labels. The last copies the nearest label for half of the
-    tokens. Between windows of the grid a loss is interpolated by a polynomial in log w. If tokens are
-    multiplied by s, windows are divided by s^2.
+    The windows that are tried are w = 0 and a geometric grid, on which each window is sqrt(2) times the one
+    before. The first window of the grid hardly differs from the mean of all labels. The last copies the
+    nearest label for half of the tokens. Between windows of the grid a loss is interpolated by a polynomial
+    in log w. If tokens are multiplied by s, windows are divided by s^2.
 
     Args:
         X: Tokens, (n, d), at least two.
@@ -468,11 +469,13 @@ def find_window(X: Array, labels: Array, group: NDArray[np.intp]) -> BestWindow:
     """
     n = len(X)
     chosen = draw_left_out(group)
+    # here tokens are the queries, too, so that one of them stands for the queries
     sphere = _have_one_length(X, X[:1])
     smallest, octaves = _choose_windows(X, sphere)
     # the bases are the windows of the first octave, and each further octave has the bases doubled once more
     bases = smallest * 2.0 ** (np.arange(_PER_OCTAVE) / _PER_OCTAVE)
     windows = np.append(0.0, (2.0 ** np.arange(octaves)[:, None] * bases).ravel())
+    # this bounds the size of all scores at w = 1
     largest = _largest_length(X) ** 2
     by_distance = sphere and windows[-1] * largest > MAX_PRODUCT
     losses = np.empty((windows.size, chosen.size))
@@ -486,9 +489,9 @@ def find_window(X: Array, labels: Array, group: NDArray[np.intp]) -> BestWindow:
     blocks, tiles = _cut_tiles(chosen.size, summed)
 
     def leave_out(places: slice) -> None:
-        """Set the losses of a block of labels for all windows but w = 0."""
+        """Set the losses for all windows but w = 0, of the labels at these ``places`` of ``chosen``."""
         rows = chosen[places]
-        # weighted sums over tokens of labels and of ones; entry 0, that of w = 0, is not used
+        # These are weighted sums over tokens of labels and of ones. Row 0, that of w = 0, is not used.
         sums = np.zeros((windows.size, rows.size, summed.shape[1]))
         # This is a lower bound of all scores. It keeps `highest` finite if all tokens of the first tile are
         # left out.
@@ -501,7 +504,7 @@ def find_window(X: Array, labels: Array, group: NDArray[np.intp]) -> BestWindow:
             highest, fall = _shift(gaps, highest)
             sums *= _exp(windows[:, None, None] * fall)
             weights = np.empty_like(gaps)
-            # the windows of one base are _PER_OCTAVE places apart, and place 0 is w = 0
+            # in `windows` those of one base are _PER_OCTAVE apart, and the first of all is w = 0
             for first_of_base, base in enumerate(bases, start=1):
                 for octave, at in enumerate(range(first_of_base, windows.size, _PER_OCTAVE)):
                     if octave % _SQUARED:
@@ -614,8 +617,8 @@ def _find_minimum(windows: Array, losses: Array, group: NDArray[np.intp]) -> Bes
     deviations = excess - excess.mean(axis=1, keepdims=True)
     sums = np.array([np.bincount(units, row) for row in deviations])
     count = sums.shape[1]
-    # The covariance of the risks of any two windows. The factor count / (count - 1) makes up for the mean
-    # that was subtracted.
+    # This is the covariance of the risks of any two windows. The factor count / (count - 1) makes up for the
+    # mean that was subtracted.
     covariance = sums @ sums.T * (count / (count - 1) / losses.shape[1] ** 2)
     variance = np.einsum("pi,ij,pj->p", weights, covariance, weights)
     error = np.sqrt(np.maximum(variance, 0))
@@ -666,7 +669,7 @@ def _choose_windows(X: Array, sphere: bool) -> tuple[float, int]:
     # triangular factors of X and X - mean has the same norm, and is small.
     factors = [np.linalg.qr(part, mode="r") for part in (X, X - X.mean(axis=0))]
     spread = float(np.linalg.norm(np.inner(*factors))) / n
-    # the median of gaps is taken over these tokens
+    # at most 64 of the tokens stand for all in the median of `gaps` below
     rows = np.unique(np.linspace(0, n - 1, min(n, 64)).astype(int))
     scores = _scores(X[rows], X, 1.0, sphere)
     # a token is not its own neighbor
@@ -678,7 +681,7 @@ def _choose_windows(X: Array, sphere: bool) -> tuple[float, int]:
     size = float(np.abs(X).max()) ** 2
     tiny = -1e-9 * highest if sphere else 1e-9 * spread + 1e-14 * X.shape[1] * size
     gaps = highest - scores
-    # how much the highest score of a token exceeds its next different score
+    # this is how much the highest score of a token exceeds its next different score
     gaps = np.where(gaps > tiny, gaps, np.inf).min(axis=1)
     gaps = gaps[np.isfinite(gaps)]
     if gaps.size == 0:
@@ -780,7 +783,7 @@ def check_data(X: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
 
 
 def _check_size(rows: Array, name: str) -> None:
-    """Raise ValueError unless each column is zero or has an entry of at least 1e-60, which can be squared."""
+    """Raise ValueError unless each column is zero or has an entry of at least 1e-60 in size."""
     largest = np.atleast_1d(np.maximum(rows.max(axis=0), -rows.min(axis=0)))
     small = np.flatnonzero((largest > 0) & (largest < MIN_COLUMN))
     if small.size:

@@ -211,7 +211,7 @@ class Sign(Zonal):
         # With t = q.x, a_l is N_l E[s sign(t) P_l]^2 for odd degrees, and zero for even degrees. By the
         # differential equation of P_l, E[sign(t) P_{l+2}] / E[sign(t) P_l] = -l / (l + d).
         degree, d = integer(degree, "degree", 0, MAX_DEGREE), self.dim
-        # the odd degrees up to `_last_degree` + 1
+        # these are the odd degrees up to `_last_degree` + 1
         odd = np.arange(1.0, _last_degree(d, degree) + 2, 2)
         ratios = _multiplicity_growth(d, odd[:-1]) * (odd[:-1] / (odd[:-1] + d)) ** 2
         # P_1 is t, and N_1 = d

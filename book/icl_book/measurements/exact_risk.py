@@ -138,8 +138,9 @@ def loss_against_parts(
 ) -> pd.DataFrame:
     """Compare the loss with the sum of bias and noise term, on 20 sampled contexts of 8 tokens, with w = 6.
 
-    The noise of each label has two values, so the loss is averaged exactly over all 256 patterns. The noise
-    has mean zero if ``shift`` is zero. A ``shift`` changes the mean of the noise, but not its mean square.
+    The loss is the mean square of the prediction minus f(x_q). The noise of each label has two values, so the
+    mean is exact, over all 256 patterns. The noise has mean zero if ``shift`` is zero. A ``shift`` changes
+    the mean of the noise, but not its mean square.
 
     Returns:
         Columns ``task``, ``dim``; ``value``, the difference between the loss and the sum, divided by the

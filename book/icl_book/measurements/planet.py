@@ -80,8 +80,8 @@ def radius_by_trial(
         w: The middle one of the windows tried.
         n: Number of known places.
         noise_std: Standard deviation of the label noise.
-        questions: Places in question in each sample. A sample has several sets of n known places, and each
-            set gets the same number of questions, at least one.
+        questions: Number of places in question in each sample. A sample has several sets of n known places,
+            and each set gets the same number of questions, at least one.
         samples: Number of independent samples.
         seed: Root of the random streams.
 

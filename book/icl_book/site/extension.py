@@ -59,7 +59,7 @@ def write_signature(
 ) -> tuple[str | None, ...]:
     """Return the arguments and the returned type of a signature, with types as in the source.
 
-    An enumeration has none, because it is not called.
+    An enumeration has neither, because it is not called.
     """
     if inspect.isclass(obj) and issubclass(obj, Enum):
         return "", None
