@@ -190,6 +190,7 @@ def describe_decisive_case(cases: Cases, must: str = "agrees", which: str = "out
     worst = next(word for word in worst_first if word in found)
     if worst == must:
         return ""
+    # The key of the permitted range is "permitted", or "permitted_corrected" for the corrected rule.
     permits = which.replace("outcome", "permitted")
     case = max(
         (one for one in cases if one[which] == worst),

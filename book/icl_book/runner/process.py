@@ -41,8 +41,9 @@ def prepare(root: Path = ROOT) -> None:
     """Change environment variables that do not work on this machine, for this process and those it starts.
 
     - A variable of `FOLDERS` is deleted if its folder cannot be written.
-    - ``HOME`` becomes ``_build/home`` if the user's home folder is missing, or if the home folder, its
-      ``.cache`` or its ``.config`` cannot be written. Git still reads the user's ``.gitconfig``.
+    - ``HOME`` becomes ``_build/home``, if this can be written, where the user's home folder is missing, or
+      where the home folder, its ``.cache`` or its ``.config`` cannot be written. Git still reads the user's
+      ``.gitconfig``.
     - ``LOGNAME`` becomes the user's number if the user has no name, because ``/etc/passwd`` lacks an entry.
     """
     for name in FOLDERS:
