@@ -344,9 +344,10 @@ def read_two_models() -> pd.DataFrame:
     """Read what ``book/real_heads/measure.py`` measured of the heads of two trained models on eight texts.
 
     Returns:
-        Columns ``model``; ``condition``, what the context is; ``part``, "all scores" for the scores as they
-        are, or "interaction" for the scores without the means of queries and of keys; ``text``; ``value``,
-        the slope of the log of the spread of the scores in the log of the length of the context.
+        Columns ``model``; ``condition``, what the context is, and whether scores are multiplied by log n;
+        ``part``, "all scores", or "interaction" for the scores without the means of queries and of keys;
+        ``text``; ``value``, the slope of the log of the spread in the log of the length of the context, as a
+        mean over heads. The spread is the standard deviation of the scores of a query.
     """
     table = json.loads((ROOT / "book" / "real_heads" / "table.json").read_text())
     texts = [text["name"] for text in table["texts"]]

@@ -76,8 +76,8 @@ def write_pdf(preset: str, root: Path = ROOT) -> Path:
         The path of the PDF, which lies beside the folder of the book.
 
     Raises:
-        BadInput: If the browser or the book is missing, if pages or results are newer than the book, or if a
-            page cannot be printed.
+        BadInput: If the browser or the book is missing, if anything that the book is made from has changed
+            since it was built, or if a page cannot be printed.
     """
     program = find_browser()
     assemble.find_finished(preset, root)
