@@ -201,8 +201,9 @@ def window_law(task: Zonal) -> WindowLaw:
 
         beta = c |2^(rho/2) - 2| E |xi|^rho,  E |xi|^rho = 2^(rho/2) Gamma((d-1+rho)/2) / Gamma((d-1)/2).
 
-    The absolute value is right, because the singular term of gamma is negative for orders above 2. A class
-    without a singular term is smooth. It has the order 4, and ::
+    The absolute value is right, because the singular term of gamma is negative for orders above 2. The order
+    2 is refused, as its beta would be zero. A class without a singular term is smooth. It has the order 4,
+    and ::
 
         beta = E (Laplacian f)^2 / 4 = sum_l a_l (l (l + d - 2))^2 / 4.
 
@@ -213,7 +214,7 @@ def window_law(task: Zonal) -> WindowLaw:
     Raises:
         TypeError: If the task is not rotation invariant, or if a class declares no singular term and its
             Laplacian has no mean square.
-        ValueError: If the declared order is not between 0 and 4 or is 2, or if the constant is not positive.
+        ValueError: If the declared order is 2 or is not between 0 and 4, or if the constant is not positive.
     """
     check_task(task)
     d = task.dim
@@ -243,8 +244,8 @@ def window_law(task: Zonal) -> WindowLaw:
 def sharp_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
     """Return the leading order of the best window ``w*`` for n -> infinity at fixed noise > 0.
 
-    It minimizes ``beta w^(-rho/2) + sigma^2 kappa w^((d-1)/2) / n``, with the order rho and the constant beta
-    of `window_law`::
+    The result minimizes ``beta w^(-rho/2) + sigma^2 kappa w^((d-1)/2) / n``, with the order rho and the
+    constant beta of `window_law`::
 
         w* ~ [rho beta n / ((d - 1) kappa sigma^2)]^(2 / (d - 1 + rho)).
 
@@ -263,7 +264,7 @@ def sharp_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
 def sharp_context(task: Zonal, w: ArrayLike, noise_std: ArrayLike) -> Array:
     """Return the context length at which `sharp_window` is w, for w > 0, rounded to a whole number.
 
-    `sharp_window` is its value at n = 1, times a power of n.
+    The `sharp_window` at n is that at n = 1 times a power of n, and this equation is solved for n.
     """
     w, noise_std = broadcast(
         w=reals(w, "w", 1e-9, MAX_MAGNITUDE),
@@ -278,7 +279,7 @@ def window_penalty(task: Zonal, ratio: ArrayLike) -> Array:
     """Return the price of a window that is ``ratio`` times the best one, for n -> infinity.
 
     The *price* is the risk at this window over the risk at the best window. With the order rho of the class
-    and s = rho / (d - 1), its limit for every sigma and L is ::
+    and s = rho / (d - 1), the limit of the price for every sigma and L is ::
 
         (ratio^(-rho / 2) + s ratio^((d - 1) / 2)) / (1 + s) >= 1.
 
@@ -313,9 +314,10 @@ def mismatch_penalty(task: Zonal, ratio: ArrayLike) -> Array:
     """Return the price of a window that is the best one for another L, for n -> infinity.
 
     The unit is pretrained at L and tested at ``L' = ratio * L``, for functions proportional to L. The *price*
-    is its risk at L' over the least risk at L'. Let e be the exponent of `window_law`. The best window at L'
-    is ``ratio^(2 e)`` times the best window at L, so that the price is `window_penalty` at ``ratio^(-2 e)``.
-    With the order rho of the class and s = rho / (d - 1), it is for every sigma and L ::
+    is the risk of the unit at L' over the least risk at L'. Let e be the exponent of `window_law`. The best
+    window at L' is ``ratio^(2 e)`` times the best window at L, so that the price is `window_penalty` at
+    ``ratio^(-2 e)``. With the order rho of the class and s = rho / (d - 1), the price for every sigma and L
+    is ::
 
         (ratio^2 + s) / ((1 + s) ratio^(2 - rho e)) >= 1.
 

@@ -187,7 +187,7 @@ def globe(values: ArrayLike, degree: int) -> Globe:
     # this is the share of the sphere's area that each row covers
     share = -np.diff(np.cos(edges)) / 2
     mean = float(share @ found.mean(axis=1))
-    # without the mean, `rest` below is not the small difference of large numbers
+    # the mean is subtracted, so that `rest` below is not a small difference of large numbers
     centered = found - mean
     power = map_power(centered, degree)
     power[0] = mean**2
@@ -208,9 +208,10 @@ def _check_map(values: Any) -> Array:
 def map_power(values: Array, degree: int) -> Array:
     """Return the variance of a map, (rows, columns), in the degrees 0, ..., ``degree``.
 
-    The harmonics are ``Pbar_lm(cos theta) e^{i m phi}`` with the colatitude theta and the longitude phi, and
-    have the mean square one over the sphere. Integrals over the longitudes of a cell are exact. Over its
-    colatitudes they are computed by a Gauss rule with three nodes.
+    In degree 0 it is the square of the mean. The harmonics are ``Pbar_lm(cos theta) e^{i m phi}`` with the
+    colatitude theta and the longitude phi, and have the mean square one over the sphere. Integrals over the
+    longitudes of a cell are exact. Integrals over the colatitudes of a cell are computed by a Gauss rule with
+    three nodes.
     """
     rows, columns = values.shape
     all_m = np.arange(degree + 1)

@@ -64,7 +64,7 @@ def interactive(
         squares: For some columns of ``frame``, the slider whose square multiplies them. If the first curve is
             not a column, it is the sum of these products, e.g. risk = L^2 bias + sigma^2 noise.
         told: For some columns of ``frame`` with one number for each setting, a sentence below the figure.
-            The number replaces its ``{}``.
+            The number replaces ``{}`` in the sentence.
         scene: An HTML element with SVGs. It stands above the curves, or beside them if it has the class
             ``beside``. The radius of its circles with ``data-scale`` is this scale times the value of the
             slider ``x``, or times the best ``x`` if the circle has the class ``best``. Parts of the scene

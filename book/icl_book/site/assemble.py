@@ -55,10 +55,10 @@ def gather(
 
     Args:
         notebooks: The executed notebooks by name.
-        toc: The table of contents, whose order the results have. If it lists other notebooks than
-            ``notebooks``, this is returned as the problem, without results.
+        toc: The table of contents, whose order the results have. Each notebook that is only in ``toc`` or
+            only in ``notebooks`` is returned as a problem. Then results are not returned.
         preset: The preset of the runs. Pages quote numbers of ``quick``. So the links to these numbers, and
-            the second computations that confirm them, are checked only for this preset.
+            the second computations that confirm the numbers, are checked only for this preset.
         root: The folder of the repository.
 
     Raises:
@@ -67,7 +67,7 @@ def gather(
     wanted = [
         d.removeprefix("notebooks/") for d in verify.toc_pages(toc) if d.startswith("notebooks/")
     ]
-    # A name that only one of the two has is a problem.
+    # These are the names that only `wanted` or only `notebooks` has.
     if apart := sorted(set(wanted) ^ set(notebooks)):
         allowed = "must be both in _toc.yml and in the folder notebooks"
         return [], [f"notebooks/{name}: {allowed}" for name in apart]
@@ -86,6 +86,7 @@ def gather(
             if not found:
                 found = second.find_unconfirmed(text, cards(runs), computed)
             problems += [f"book/{page}: {one}" for one in found]
+    # A chapter may link only to its own cards.
     for where, run in zip(contents, runs, strict=True):
         text = (root / f"{where}.py").read_text(encoding="utf-8")
         problems += [

@@ -162,11 +162,12 @@ def stage(
     for path in (target / "book").glob("*.md"):
         text = path.read_text(encoding="utf-8")
         for word, said in words.items():
-            # This is not left to MyST, which would not replace the words in blocks of code.
+            # MyST could replace words in braces, too, but not in blocks of code.
             text = text.replace(f"{{{{ {word} }}}}", said)
         twin = machines.write_page_twin(audit.renumber(text, cards(runs)), path.parent)
         (target / TWINS / "book" / path.name).write_text(twin, encoding="utf-8")
-        # A chapter's figure that the page shows has a drawing for narrow screens there, too.
+        # A page shows the figure of a chapter under another name. A copy of the drawing for narrow screens
+        # gets this name.
         for name, figure in list_drawings(text).items():
             if (drawing := static / "narrow" / f"{figure}.svg").is_file():
                 shutil.copy(drawing, static / "narrow" / f"{name}.svg")
