@@ -144,7 +144,7 @@ STRICT = ConfigDict(extra="forbid")
 
 
 def _list_readings(given: object) -> object:
-    """Convert a mapping from keys to readings to a list. Each reading is a mapping, or its name alone."""
+    """Make a list of a mapping that has a reading for each key. A reading is a mapping, or its name alone."""
     if not isinstance(given, dict):
         raise ValueError(f"needs a mapping from keys to readings, not {given!r}")
     listed = []

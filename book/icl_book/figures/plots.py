@@ -199,7 +199,8 @@ def colors(levels: Iterable[Any]) -> dict[Any, Any]:
     """
     levels = list(dict.fromkeys(levels))
     if all(isinstance(level, (int, float, np.number)) for level in levels):
-        # The palest shade has a contrast of 3 : 1 to white, which labels and lines need.
+        # The palest shade has a contrast of 3 : 1 to white, which labels and lines need. Shades beyond 0.95
+        # look alike.
         places = np.linspace(0.4, 0.95, len(levels))
         shades = matplotlib.colormaps["viridis_r"](places)[:, :3]
         return dict(zip(levels, map(tuple, shades), strict=True))
@@ -222,7 +223,7 @@ def panels(
     Args:
         frame: A tidy table.
         col: The column.
-        labels: Names of both axes.
+        labels: Names of the x axis and of the y axis.
         log: Which axes are logarithmic: "", "x", "y" or "xy".
         title: Template of a panel's title.
         facets: ``wrap``, the largest number of panels in a row, by default 4; ``height``, the height of a row
@@ -505,7 +506,7 @@ def _find_place(
     overlaps = maximum_filter(taken, size, mode="constant", cval=True)
     to_line = minimum_filter(distance_transform_edt(~on_line), size)
     to_others = minimum_filter(distance_transform_edt(~edged), size)
-    # If the line has not a pixel in the panel, `to_line` means nothing, and no place is allowed.
+    # If the line does not have a pixel in the panel, `to_line` means nothing, and no place is allowed.
     allowed = ~overlaps & (to_line < to_others) & on_line.any()
     if not allowed.any():
         return None

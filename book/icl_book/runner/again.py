@@ -39,7 +39,7 @@ def replicate(seeds: Sequence[int], jobs: str, profile: str = "") -> int:
 
     Raises:
         BadInput: If a seed is not an integer from 1 to 2**31 - 1; if ``ICL_SEED`` is set and is not 0,
-            because the book has the seed 0; and for what `schedule` finds.
+            because the book has the seed 0; and if `schedule` raises it.
     """
     refuse_other_seeds()
     for seed in seeds:

@@ -237,7 +237,8 @@ def kernel_home(run: Run) -> Iterator[dict[str, str]]:
         # Without this variable the kernel uses its inline backend.
         os.environ.pop("MPLBACKEND", None)
         connection = {"connection_file": f"{folder}/kernel.json"}
-        # The path of a socket is the folder and the socket's name, and may have at most 107 characters.
+        # The path of a socket is the folder and a short name such as ``k-1``. It may have at most 107
+        # characters, and with fewer than 90 in the folder there is room for the name.
         if len(folder) < 90:
             connection |= {"transport": "ipc", "ip": f"{folder}/k"}
         try:

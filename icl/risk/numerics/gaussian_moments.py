@@ -124,7 +124,8 @@ def _query_means(dim: int, w: Array, n: float, order: int, drop: int) -> Array:
         # these are edges in tau = w r, divided by w; for a tiny w all edges except zero are above `high`
         moment_edges = edges(value * high) / value if value > 1e-150 else np.empty(0)
         # The chi law needs panels of about the length 2. For a larger w the panels of the moments are short
-        # enough: at r they are as long as the larger of 1 / w and r / 10.
+        # enough: at r they are as long as the larger of 1 / w and r / 10, and in 1,000 dimensions r / 10 is
+        # about 3.
         law_edges = np.arange(low, high, 2.0) if value < 0.5 else np.empty(0)
         edge = np.unique(np.concatenate([[low, high], law_edges, moment_edges]))
         rules.append(gauss_panels(edge[(edge >= low) & (edge <= high)], order))

@@ -400,6 +400,7 @@ def angle_probabilities(dim: int, edges: Array, order: int) -> tuple[Array, Arra
     0.2
     """
     theta, weight = gauss_panels(edges, order)
+    # The density of theta is exp(constant) sin(theta)^(d-2). With 1e-300 its logarithm is finite at zero.
     constant = gammaln(dim / 2) - gammaln((dim - 1) / 2) - math.log(math.pi) / 2
     return theta, weight * np.exp(constant + (dim - 2) * np.log(np.maximum(np.sin(theta), 1e-300)))
 
