@@ -61,9 +61,9 @@ def products_sum(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
     """Return ``sum_a left_a right_a`` over the first axis of both arrays; their other axes broadcast.
 
     On a CPU coordinates are added one after the other, because the array of all products would not fit into
-    the cache. With 20 coordinates of 256,000 points the loop takes a third of the time of
-    ``(left * right).sum(0)``. On a GPU this expression is faster than the loop, because launching the many
-    operations of the loop takes longer than the sum.
+    the cache. With 20 coordinates of 256,000 points the loop takes about half the time of
+    ``(left * right).sum(0)`` in float32, and about a quarter in float64. On a GPU this expression is faster
+    than the loop, because launching the many operations of the loop takes longer than the sum.
     """
     if left.is_cuda:
         from icl.pytorch import torch
@@ -82,6 +82,7 @@ def linear_map(matrix: ArrayLike, x: torch.Tensor) -> torch.Tensor:
     A = x.new_tensor(np.asarray(matrix, dtype=float))
     coordinates = reversed_axes(x)
     others = coordinates.shape[1:]
+    # if the tensor is empty, PyTorch cannot infer a size of -1
     image = A @ coordinates.reshape(len(coordinates), math.prod(others))
     return reversed_axes(image.reshape(len(A), *others))
 

@@ -153,8 +153,8 @@ def fingerprint(root: Path, patterns: Iterable[str]) -> str:
     return total.hexdigest()
 
 
-#: Matches the parts of a dumped syntax tree that differ between versions of Python, white space and commas,
-#: and, as its only group, each text, which is kept as it is.
+#: Matches what is removed from a dumped syntax tree: parts that differ between versions of Python, white
+#: space and commas. It also matches each text, as its only group, and the text is kept.
 _VARIES = re.compile(
     r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|\w+=\[\]|ctx=Load\(\)|Constant\(value=''\)|[\s,]"""
 )

@@ -2,7 +2,7 @@ r"""Function classes ``D(F)`` and their covariance on the unit sphere.
 
 A class is *rotation invariant* if the distribution of ``f`` does not change under rotations. Then
 ``E f(x) f(x') = k(x . x')``, and k is the covariance. The exact population risk depends on the class through
-k only. It uses the expansion of k in normalized Gegenbauer polynomials, ::
+k only. The risk is computed from the expansion of k in normalized Gegenbauer polynomials, ::
 
     k(cos t) = sum_l a_l P_l(cos t),   P_l(1) = 1,   a_l >= 0        (Schoenberg),
 
@@ -83,7 +83,8 @@ class Zonal:
         object.__setattr__(self, "dim", integer(self.dim, "dim", 2, MAX_DIM))
         if hasattr(self, "lipschitz"):
             value = real(self.lipschitz, "lipschitz", 0, exclusive_min=True)
-            # if a positive constant has a square that overflows or underflows, the error names the range
+            # The call above refuses L <= 0. If the square of a positive L might overflow or underflow, the
+            # error of this call names the range.
             object.__setattr__(
                 self, "lipschitz", real(value, "lipschitz", MIN_MAGNITUDE, MAX_MAGNITUDE)
             )
@@ -94,7 +95,7 @@ class Zonal:
     def singular_term(self) -> tuple[float, float] | None:
         """Order rho and constant c of the variogram's first singular term; None for smooth functions.
 
-        Functions with jumps have order 1, and functions with kinks order 3. As theta -> 0, ::
+        Functions with jumps have order 1, and functions with kinks order 3. As theta -> 0, the variogram is ::
 
             gamma = c theta^rho (1 + o(1)),                          0 < rho < 2,
             gamma = a (1 - cos theta) - c theta^rho (1 + o(1)),      2 < rho < 4,

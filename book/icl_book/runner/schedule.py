@@ -58,7 +58,7 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
     process.sweep(own_prefix, calls)
     for prefix in ("icl-call-", "icl-kernel-"):
         process.sweep(prefix)
-    # Two runs with the same path are the same run.
+    # Two runs with the same path are the same run. A run is done if its file exists and is undamaged.
     different = {run.path: run for run in runs}.values()
     to_do = [run for run in different if not check_whole(run.path)]
     jobs = jobs or str(_fit_jobs(len(to_do)))
@@ -95,7 +95,7 @@ def _check_call(jobs: str, profile: str) -> None:
 def _fit_jobs(runs: int) -> int:
     """Return how many of ``runs`` runs the cores and the free memory of this machine allow at a time.
 
-    A run needs as many processors as ``OMP_NUM_THREADS`` says, and at least one if that is not set.
+    A run needs as many processors as ``OMP_NUM_THREADS`` says. If this variable is not set, one is enough.
     """
     threads = available() if os.environ.get("OMP_NUM_THREADS") else 1
     in_memory = int(psutil.virtual_memory().available) // BYTES_OF_A_RUN

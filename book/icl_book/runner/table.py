@@ -131,6 +131,7 @@ def write(runs: Sequence[Run], wanted: Sequence[str] = ()) -> list[Path]:
             if name in texts
         ]
         frames[name] = pd.concat(kept_of_runs, ignore_index=True)
+    # A sweep of other runs has another address, and thus another folder.
     address = sha256("".join(str(run.path) for run in runs).encode()).hexdigest()[:8]
     folder = ROOT / "_build" / "sweeps" / f"{runs[0].name}-{runs[0].preset}-{address}"
     return [save(frame, folder / name) for name, frame in frames.items()]

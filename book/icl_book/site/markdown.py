@@ -48,6 +48,7 @@ def to_myst(text: str, terms: Mapping[str, str]) -> str:
         words, target = found.groups()
         if target.startswith("term-"):
             term = terms.get(target.removeprefix("term-"))
+            # If the glossary lacks the term, the link stays an ordinary link, and Sphinx reports it.
             if term:
                 return f"{{term}}`{_join(words)} <{term}>`"
         # The page is left out of the link, because MyST finds a target by its name.
