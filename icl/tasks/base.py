@@ -95,7 +95,8 @@ class Zonal:
     def singular_term(self) -> tuple[float, float] | None:
         """Order rho and constant c of the variogram's first singular term; None for smooth functions.
 
-        Functions with jumps have order 1, and functions with kinks order 3. As theta -> 0, the variogram is ::
+        Functions with jumps have order 1, and functions with kinks order 3. As theta -> 0, the variogram is
+        of the form ::
 
             gamma = c theta^rho (1 + o(1)),                          0 < rho < 2,
             gamma = a (1 - cos theta) - c theta^rho (1 + o(1)),      2 < rho < 4,
