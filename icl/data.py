@@ -274,6 +274,8 @@ def weights(X: ArrayLike, queries: ArrayLike, w: float) -> Array:
 def deviations(X: Array, y: Array, queries: Array, w: float) -> Array:
     """Return the standard deviation of a new label around each prediction, (m,) or (m, k).
 
+    The arguments are those of `predict_rows`: tokens, their labels, queries and the window.
+
     Let omega be the weights at a query, p the prediction and ``s = sum_i omega_i^2``. The weighted variance
     of the labels is ``v = sum_i omega_i (y_i - p)^2``. If labels are independent noise of variance V, the
     mean of v is ``V (1 - s)``, and the mean squared distance of a new label from p is ``V (1 + s)``.

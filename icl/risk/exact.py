@@ -15,16 +15,17 @@ Derivation. Since the weights sum to one, the mean over f leaves only the variog
 
 The weights are ``omega_i = k_i / S`` with ``k_i = exp(-w (1 - x_i . x_q))`` and ``S = sum_j k_j``. The
 denominator goes away through ``S^-2 = int_0^inf s exp(-s S) ds``. Given the query, tokens are then
-independent, and the n-fold integral is a product. With u = log s, z = s k for one token, gamma for this token
-and the query, and ``phi(u) = E exp(-z)``, ::
+independent, and the n-fold integral is a product. For one token x, let k be its k_i, gamma the variogram of x
+and the query, and P_l the Gegenbauer polynomial at x . x_q. With u = log s, z = s k and
+``phi(u) = E exp(-z)``, ::
 
     noise = sigma^2 n int E[z^2 e^-z] phi^(n-1) du,
     bias = n int E[2 gamma z^2 e^-z] phi^(n-1) du
          + n (n-1) int sum_l a_l (E[z (1 - P_l) e^-z])^2 phi^(n-2) du.
 
-The last line expands the covariance in Gegenbauer polynomials P_l with the coefficients a_l. By the addition
-theorem the mean over a pair of tokens is then a square of a mean over one token. Every term is positive, so
-that nothing cancels, and n is only an exponent.
+The last line expands the covariance in Gegenbauer polynomials with the coefficients a_l. By the addition
+theorem the mean over a pair of tokens is then, for each degree l, the square of a mean over one token. Every
+term is positive, so that nothing cancels, and n is only a factor and an exponent.
 
 The bias has two parts. Given f and the query, the mean prediction over all contexts multiplies degree l of f
 by ``m_l = E sum_i omega_i P_l(x_i . x_q)``. *Blur* is the error of this mean prediction. *Scatter* is how

@@ -31,8 +31,8 @@ def nearly_best(task: Zonal, n: int, noise_std: float, *, more: float = 0.01) ->
     """Return the two windows whose exact risk is 1 + ``more`` times the least risk.
 
     Returns:
-        A row for each window: ``end``, which is "largest" for the smaller w, since the radius of a window is
-        proportional to ``w^-0.5``, and "least" for the larger w; ``w``; and the relative ``error`` of w.
+        A row for each window: ``end``, "largest" or "least"; ``w``; and the relative ``error`` of w. The
+        window with the smaller w is the largest one, because the radius is proportional to ``w^-0.5``.
 
     Raises:
         ValueError: If one of the two w is less than 1/8 of the best w, or more than 8 times the best w.
@@ -89,7 +89,7 @@ def radius_by_trial(
         The radius in kilometres, and its standard error by the jackknife over samples.
     """
     windows = w * 2.0 ** (_STEPS / 2)
-    # A sample has about 20,000 places, in sets of n.
+    # A sample has about 20,000 places, in sets of n. With few places in a set, a mean needs many sets.
     sets = max(1, 20_000 // n)
     per_set = max(1, questions // sets)
     errors = np.empty((samples, windows.size))
