@@ -39,6 +39,7 @@ def take_steps(x, y, M, mean, square, rates, factors, adam, first_unit, last_uni
     weights = np.empty(x.shape[2:], x.dtype)
     sums = np.empty((dim + 4, contexts), x.dtype)
     slope = np.empty_like(M[0])
+    # `real` gives the constants below the precision of M
     real = M.dtype.type
     for t in range(len(factors)):
         share, mean_weight, square_weight = factors[t]

@@ -56,7 +56,8 @@ class Labels:
         def label(x: Tensor) -> Tensor:
             ramp = torch.tanh(self.lipschitz * torch.einsum("bd,bnd->bn", q.to(x), x))
             mean = (1 - 2 * self.flipped) * ramp
-            # u is uniform on (-1, 1). It is below the mean with the probability (1 + mean) / 2 of a label 1.
+            # The label is 1 with the probability (1 + mean) / 2. With this probability u, which is uniform on
+            # (-1, 1), is below the mean.
             u = torch.as_tensor(rng.uniform(-1.0, 1.0, tuple(mean.shape)))
             return torch.where(u.to(mean) < mean, 1.0, -1.0).to(mean)
 

@@ -58,8 +58,8 @@ def compare_rotation(task: Zonal, *, n: int) -> dict[str, float]:
     )
     risk = matrix_risk(task, float(found.x) * rotation, n=n, noise_std=0.0)
     ratio = float(risk.total / best.risk)
-    # `best.error` is the relative error of the best w. It is more than that of `best.risk`, since the risk is
-    # flat at the best w. The errors of the two risks are relative, and that of the ratio is absolute.
+    # `best.error` is the relative error of the best w. The relative error of `best.risk` is less, since the
+    # risk is flat at the best w. The returned error of the ratio is absolute.
     return {"value": ratio - 1, "error": ratio * float(risk.error + best.error)}
 
 
@@ -72,8 +72,8 @@ def search_steepest(slopes: Sequence[tuple[float, float]]) -> pd.DataFrame:
 
     Returns:
         Columns ``first`` and ``second``, which are a and b; ``value``, the largest quotient
-        ``|f(x) - f(x')| / |x - x'|`` divided by max(|a|, |b|); ``bound``, the bound of ``value``, which is
-        one.
+        ``|f(x) - f(x')| / |x - x'|`` divided by ``max(|a|, |b|)``; ``bound``, the bound of ``value``, which
+        is one.
     """
     # Angles are measured from the kink of f, where q.x = 0, so that close points there keep their digits.
     off_kink = np.geomspace(1e-6, np.pi / 2, 150)
@@ -112,11 +112,11 @@ def largest_bias(*, dim: int, w: float, n: float, lipschitz: float) -> tuple[flo
 def worst_slopes(
     *, dims: Sequence[int], n_values: tuple[float, float], lipschitz: float, noise_std: float
 ) -> pd.DataFrame:
-    """Return the slopes of two log risks in log n, between two lengths, at the window of the ReLU class.
+    """Return the slopes of two log risks in log n, between two context lengths n.
 
-    The first risk is `largest_bias` plus the noise term. The risk of an L-Lipschitz function is at most this.
-    The second risk is that of the functions ``L cos(sqrt(w) u.x)`` with unit vectors u, which are not
-    L-Lipschitz.
+    At each length the window is that of the ReLU class. The first risk is `largest_bias` plus the noise term.
+    The risk of an L-Lipschitz function is at most this. The second risk is that of the functions
+    ``L cos(sqrt(w) u.x)`` with unit vectors u, which are not L-Lipschitz.
 
     Returns:
         Columns ``dim``; ``functions``, "Lipschitz" for the first risk and "rougher" for the second one;

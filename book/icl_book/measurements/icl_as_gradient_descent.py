@@ -177,7 +177,7 @@ def average_tokens(A1: Tensor, sharpness: str) -> Tensor:
 
 
 def fit_each(tokens: Tensor, goals: Tensor) -> Tensor:
-    """Compute the V with the least |tokens V - goals| of each problem."""
+    """Compute the V with the least ``|tokens V - goals|`` of each problem."""
     solution: Tensor = torch.linalg.lstsq(tokens, goals, driver="gelsd").solution
     return solution
 

@@ -24,7 +24,7 @@ Statements, verdicts and measured numbers are also one JSON file, [audit.json](_
 
 
 def write(html: Path, twins: Path, toc: dict[str, Any], title: str) -> None:
-    """Copy the twins to the pages of a built book, and write ``llms.txt``, which lists the twins.
+    """Copy the twins beside the pages of a built book, and write ``llms.txt``, which lists the twins.
 
     Args:
         html: The folder of the pages.
