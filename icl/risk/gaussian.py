@@ -180,15 +180,15 @@ def gaussian_window(dim: int, n: ArrayLike, noise_std: ArrayLike) -> GaussianWin
     # 0.0 stands for a window, which is not an argument here
     dim, (_, n, noise_std) = check_gaussian(dim, 0.0, n, noise_std)
     shape, n, variance = n.shape, n.ravel(), noise_std.ravel() ** 2
-    # Where tau = w r is small the risk is about that of linear attention, a parabola in w with its minimum
-    # near `linear_w`. The scan begins at a fifth of `linear_w`. If tau exceeds about 0.7 there, the scan
-    # begins where tau is about 0.7.
+    # Where tau = w r is small, the risk is about that of linear attention, a parabola in w with its minimum
+    # near `linear_w`. The length r of the query is about sqrt(d). The scan begins at a fifth of `linear_w`.
+    # If tau exceeds about 0.7 there, the scan begins where tau is about 0.7.
     linear_w = n / (n + dim * (1 + variance))
     begin = 0.2 * linear_w / np.maximum(1.0, 0.3 * math.sqrt(dim) * linear_w)
     steps = np.ceil(np.log(1.25 / begin) / math.log(RATIO))
     # A problem is a pair (n, noise_std). `lowest` searches the variable w / unit, which begins at FIRST and
-    # grows by the factor RATIO. These units let every scan visit w = 1.25. So problems with the same n share
-    # their values of w, which `query_means` computes once.
+    # grows by the factor RATIO. These units let every scan visit w = 1.25, which is above most best
+    # windows. So problems with the same n share their values of w, which `query_means` computes once.
     unit = 1.25 / FIRST * RATIO**-steps
 
     def curve(windows: Array, some: ProblemIndices) -> Array:
@@ -273,8 +273,8 @@ def _polish(
         move, _ = compute_step()
         near_one = w > 0.5
         gap, w = gap + move, w - move
-        # Where w is above 1/2, the gap is smaller and has the smaller rounding error, and w is computed from
-        # the gap. Elsewhere the gap is computed from w.
+        # Where w is above 1/2, the gap is smaller in size than w and has the smaller rounding error, and w is
+        # computed from the gap. Elsewhere the gap is computed from w.
         gap, w = np.where(near_one, gap, 1 - w), np.where(near_one, 1 - gap, w)
     move, risk = compute_step()
     coarse_move, _ = compute_step(**_COARSE)

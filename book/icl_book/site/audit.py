@@ -93,11 +93,11 @@ class Rerun:
     """What further runs found of a statement: a line of ``results/replication.csv``.
 
     One of these runs, the *registered run*, was a run of all chapters at other sizes, by a plan that was
-    committed before it. The other runs had other random numbers.
+    committed before this run. The other runs had other random numbers.
     """
 
     statement: str
-    #: Who made the statement: one of `NAMES`.
+    #: Who made the statement: a value of `NAMES`.
     who: str
     #: Whether, at the time of the registered run, data could contradict the statement and no other statement
     #: implied it.

@@ -101,9 +101,9 @@ def fill(
     ``runs`` are the executed notebooks by chapter.
     """
     book = root / "_build" / "book" / preset
-    # The file .digest says what the book was made of, and is not a page.
     name = f"softmax-icl-book-{version}"
     (place / "manifest.json").write_text(manifest_text, encoding="utf-8")
+    # The file .digest says what the book was made of, and is not a page.
     pages = {
         path.relative_to(book).as_posix(): path.read_bytes()
         for path in book.rglob("*")
