@@ -104,7 +104,7 @@ class _Scored:
 class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Attention):  # type: ignore[misc]
     """Predict by softmax attention over the training data, with the window of least leave-one-out error.
 
-    With tokens on a sphere this is the Nadaraya-Watson kernel smoother with a Gaussian kernel.
+    With tokens on a sphere, softmax attention is the Nadaraya-Watson kernel smoother with a Gaussian kernel.
 
     - Standardize columns of unequal scale first, for example by `sklearn.preprocessing.StandardScaler`, or
       give each column a bandwidth by ``metric="diagonal"``. `fit` warns if one column varies more than a

@@ -112,7 +112,10 @@ def lowest(
 
 
 def _find_roots(intervals: list[Interval], curve: Curve) -> Iterator[tuple[ProblemIndices, Array]]:
-    """Yield problems and their rows of `Minima` at the roots of slopes. Neighboring intervals are joined."""
+    """Yield problems, (p,), and their rows of `Minima`, (4, p), at the roots of slopes.
+
+    Neighboring intervals are joined.
+    """
     # the ends of a joined interval differ by at most `widest` in log w
     widest, start = math.log(_MAX_RATIO), 0
     while start < len(intervals):
@@ -130,7 +133,9 @@ def _find_roots(intervals: list[Interval], curve: Curve) -> Iterator[tuple[Probl
 
 
 def _refine_together(group: list[Interval], curve: Curve) -> tuple[ProblemIndices, Array] | None:
-    """Return problems and their rows of `Minima` for neighboring intervals, or None if these are too wide.
+    """Return the problems and rows that `_find_roots` yields for neighboring intervals, or None.
+
+    None says that the intervals together are too wide for one polynomial.
 
     The slopes are fitted by polynomials in log w, or in w if the first interval begins at zero, and bisection
     finds their roots. The polynomials of the risks have the computed values at the nodes.
