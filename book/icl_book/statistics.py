@@ -15,8 +15,8 @@ __all__ = ["FALSE_ALARM_RATE", "MAX_MISS", "median_interval", "t_interval"]
 #: Values up to this size have a finite square.
 MAX_ABS_VALUE = 1e150
 
-#: An interval of `t_interval` misses the mean with this probability. An interval of `median_interval` misses
-#: the median with at most this probability if there are 18 values or more.
+#: An interval of `t_interval` misses the mean of normal numbers with this probability. An interval of
+#: `median_interval` misses the median with at most this probability if there are 18 values or more.
 FALSE_ALARM_RATE = 1e-5
 
 #: With fewer values, which chapters of few seeds have, an interval of a median misses with at most this

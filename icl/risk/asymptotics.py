@@ -13,9 +13,9 @@ The kernel is ``exp(w x.x')`` on the unit sphere of R^d. (The paper's appendix w
 function with a task raises TypeError unless the task is rotation invariant, and unless it has a `window_law`
 where one is needed.
 
-For n -> infinity at fixed w, the softmax weights tend to a von Mises-Fisher law around the query. Its mean
-resultant length is ``A_d(w)``, and ``n / R_d(w)`` tokens effectively share the weight. The limits of the risk
-are closed forms::
+For n -> infinity at fixed w, the softmax weights tend to a von Mises-Fisher law around the query. The mean
+resultant length of this law is ``A_d(w)``, and ``n / R_d(w)`` tokens effectively share the weight. The limits
+of bias and noise are closed forms::
 
     bias -> sum_l a_l (1 - I_{nu+l}(w) / I_nu(w))^2,    n noise -> sigma^2 R_d(w).
 

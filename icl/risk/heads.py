@@ -13,8 +13,8 @@ f(x_q)``. Hence the risk is a quadratic in the values, ::
     G_hk  = E sum_ij omega_i(w_h) omega_j(w_k) (gamma_iq + gamma_jq - gamma_ij),
     g_h   = E sum_i omega_i(w_h) gamma_iq,                N_hk  = E sum_i omega_i(w_h) omega_i(w_k),
 
-with the variogram gamma of the class and the variance ``k(1)`` of its functions. Every term in G, N and g is
-positive, so that nothing cancels.
+with the variogram gamma of the class and the variance ``k(1)`` of its functions. In the integrals below every
+term of G, N and g is positive, so that nothing cancels.
 
 As in `icl.risk.exact`, an integral replaces the denominator of the weights, here one integral for each head.
 Let t be the cosine between token and query, ``E_h = exp(w_h t - |w_h|)`` and
