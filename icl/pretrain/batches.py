@@ -131,7 +131,7 @@ def make_token_sets(
 
 
 def _law_and_classes(row: Sequence[UnitConfig]) -> tuple[Any, ...] | None:
-    """Return the law of a row of units and the row's classes at L = 1, or None if PyTorch cannot compile them."""
+    """Return a row's law of covariates and its classes at L = 1, or None if PyTorch cannot compile them."""
     law = row[0].covariate_law
     tasks = [unit_lipschitz(unit.task)[0] for unit in row]
     return (law, *tasks) if _is_own(law) and all(map(is_traceable, tasks)) else None
