@@ -123,8 +123,8 @@ def _exp(s, single):
 def _single_exp(s):
     """Return exp(s) for s <= 0 to a relative error of 1e-6, without a call that prevents vectorization.
 
-    If s is below -87, the result is exp(-87). This is negligible beside the largest weight, which is 1. The
-    exponential itself could be a subnormal number, which is slow.
+    If s is below -87, the result is exp(-87). This is negligible beside the largest weight, which is 1, while
+    exp(s) could be a subnormal number, which is slow.
     """
     s = F32(-87) if s < F32(-87) else s
     # s = k log 2 + r, where log 2 is 0.693359375 - 2.12194440e-4, and k times the first number is exact

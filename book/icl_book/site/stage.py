@@ -396,7 +396,8 @@ def list_exports(root: Path) -> dict[str, dict[str, Any]]:
         listed = re.search(
             r"^__all__ = (\[.*?\])", package.read_text(encoding="utf-8"), re.M | re.S
         )
-        # The package `icl.compiled` does not export a name.
+        # The list is read from the text, so that the package need not be imported. The package `icl.compiled`
+        # does not export a name.
         names = sorted(
             ast.literal_eval(listed[1]) if listed else [], key=lambda name: name not in WANTED
         )
