@@ -21,7 +21,8 @@ from icl.compiled.jit import compiled
 
 inline = njit(inline="always")
 F32, I32, U32 = np.float32, np.int32, np.uint32
-# the twister's state has this many words of 32 bits; the masks and numbers below are those of [1], too
+# the twister's state has this many words of 32 bits; the masks and numbers of `_draw_uniform` and `_twist`
+# are those of [1], too
 _WORDS = 624
 
 

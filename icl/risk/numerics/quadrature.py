@@ -88,7 +88,7 @@ class Scales:
 
 
 class Group(NamedTuple):
-    """Neighboring panels in u that share their angles."""
+    """Neighboring panels in u that have equally many angles. The nodes of each panel share its angles."""
 
     # edges in u, of shape (panels,)
     left: Array
@@ -101,7 +101,7 @@ class Group(NamedTuple):
 
 
 class Panels(NamedTuple):
-    """All panels in u of one window: groups whose nodes share angles, and wide panels."""
+    """All panels in u of one window: groups of panels whose nodes share angles, and wide panels."""
 
     groups: list[Group]
     # left and right edges in u of the wide panels, in which each node has its own angles
