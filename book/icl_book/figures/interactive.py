@@ -1,10 +1,10 @@
 """Interactive figures from tables that a notebook computed: sliders, a marked best value, a reset button.
 
 The page does not compute science: the script beside this module looks numbers up, multiplies them by squares
-of sliders and adds them. Both axes are logarithmic. In a trial on one table, Vega-Lite needed 2.2 MB of scripts
-(0.5 MB compressed) and a page that allows ``eval``, and its sliders were 129 px wide and read out positions,
-not values. Our script has 12 KB, travels in the cell's output, so that it runs in JupyterLab too, and follows
-the page's theme.
+of sliders and adds them. Both axes are logarithmic. In a trial on one table, Vega-Lite needed 2.2 MB of
+scripts (0.5 MB compressed) and a page that allows ``eval``, and its sliders were 129 px wide and read out
+positions, not values. Our script has 12 KB, travels in the cell's output, so that it runs in JupyterLab too,
+and follows the page's theme.
 """
 
 from __future__ import annotations
