@@ -50,7 +50,7 @@ def fitted_spectrum(task: Zonal, degree: int) -> tuple[Array, float]:
 
 def _project_on_circle(task: Zonal, degree: int) -> tuple[Array, float]:
     """Return `Zonal.spectrum` on the circle by a Fourier series; ValueError if it fails or has an a_l < 0."""
-    # the difference to a rule with twice as many nodes shows the error
+    # The difference to a rule with twice as many nodes shows the error. `size` is the largest size of k.
     a, size = _transform_covariance(task, degree, 4 * degree + 200)
     finer, _ = _transform_covariance(task, degree, 8 * degree + 400)
     if not np.abs(a - finer).sum() <= 1e-9 * size:

@@ -14,9 +14,9 @@ WIDTH, HEIGHT = 370, 230
 #: Edges of the panel, and the labels at its lower and upper edge.
 LEFT, RIGHT, TOP, BOTTOM = 46, WIDTH - 8, 10, HEIGHT - 46
 LOWEST, HIGHEST = -2.2, 2.2
-#: The radius of the disc of an example with all the weight; areas are proportional to weights.
+#: The radius of the disc of an example that has all the weight. Areas of discs are proportional to weights.
 LARGEST = 40
-#: A smaller disc is hidden by the dot of its example.
+#: A disc with a smaller radius is hidden by the dot of its example.
 SMALLEST = 1.0
 
 
@@ -60,6 +60,7 @@ def unroll(
         # The page shows the group of the stop at which the slider stands, and hides the others.
         hidden = "" if w == start else " hidden"
         when = html.escape(json.dumps({"w": [w]}))
+        # The height of the answer has a decimal, like that of the curve on which the answer lies.
         answer = f'cx="{_scale_angle(query):.0f}" cy="{_scale_label(prediction[at_query]):.1f}"'
         parts.append(
             f'<g data-when="{when}"{hidden}><g class="weights">{discs}</g>'
