@@ -8,7 +8,7 @@
 - The *price* of a window is its risk divided by the least risk of all windows, both on the functions tested.
 - The *law* is the formula for the best window in long contexts, `icl.risk.asymptotics.sharp_window`.
 - The *slope* of a number y in n is (log y2 - log y1) / (log n2 - log n1). The context lengths n1 and n2 are
-  those at which the law says 3e4 and 1e5 (`FAR`) for the window of L.
+  those for which the law gives 3e4 and 1e5 (`FAR`) as the window of L.
 - The errors in tables are absolute.
 """
 
@@ -104,9 +104,9 @@ def printed_bound(
 def compute_far_risk(
     task: Zonal, noise_std: float, tested: Zonal | None = None
 ) -> tuple[Array, Array, WindowRisk]:
-    """Return the two lengths n at which the law says `FAR`, the windows there, and their risk.
+    """Return the two lengths n for which the law gives the windows `FAR`, the best windows, and their risk.
 
-    The windows are the best ones of ``task``. Their risk is on functions of ``tested``, by default of
+    The law and the best windows are those of ``task``. The risk is on functions of ``tested``, by default of
     ``task``.
     """
     n = asymptotics.sharp_context(task, FAR, noise_std)
@@ -130,6 +130,7 @@ def risk_slopes(
     for dim in dims:
         n, _, risk = compute_far_risk(ReLU(dim, lipschitz), noise_std)
         for ratio in ratios:
+            # Bias and noise have at most the relative error `risk.error`, and `total` thus, too.
             total = ratio**2 * risk.bias + risk.noise
             slope, error = log_slope(n, total, risk.error)
             rows.append({"dim": dim, "ratio": ratio, "slope": slope, "error": error})
@@ -172,7 +173,7 @@ def affine_bias_slopes(*, dims: Sequence[int], lipschitz: float, noise_std: floa
 def class_slopes(*, dims: Sequence[int], lipschitz: float, noise_std: float) -> pd.DataFrame:
     """Return the slope in n of the price of the window of the affine class on ReLU functions of the same L.
 
-    At the two lengths the law says `FAR` for the window of the affine class.
+    For the two lengths the law gives `FAR` as the window of the affine class.
 
     Returns:
         Columns ``dim``, ``slope`` and ``error``.
@@ -224,6 +225,7 @@ def worst_slopes(
         lower, upper = np.transpose(bounds)
         for side, bias in (("lower", lower), ("upper", upper)):
             for ratio in ratios:
+                # The relative error of the bounds is about as small as `risk.error`.
                 total = (ratio * lipschitz) ** 2 * bias + risk.noise
                 slope, error = log_slope(n, total, risk.error)
                 row = {"side": side, "dim": dim, "ratio": ratio}
