@@ -400,7 +400,8 @@ def risk_slope(rank: int) -> dict[str, float]:
     step = np.log(n[1] / n[0])
     return {
         "value": np.log(best.risk[1] / best.risk[0]) / step,
-        # At the best c the risk is flat. So the relative error of c stands for that of the least risk.
+        # At the best c the risk is flat. So the relative error of c stands for that of the least risk, which is
+        # the absolute error of the logarithm of the risk.
         "error": best.error.sum() / step,
     }
 
@@ -415,7 +416,7 @@ def isotropic_slope(dim: int, rank: int) -> dict[str, float]:
         the risk.
     """
     risks = []
-    # These are relative errors of the risks.
+    # These are relative errors of the risks, which are absolute errors of their logarithms.
     errors = []
     for n in (1e4, 9e4):
         w, least = least_isotropic(dim, rank, n=n, noise_std=1.0)
