@@ -118,7 +118,7 @@ class Globe(Spectrum):
     """
 
     values: Array = field(kw_only=True, compare=False, repr=False)
-    #: Digest of the values. Equality of maps compares it, because it cannot compare arrays.
+    #: Digest of the values. Maps are compared by their digests, because ``==`` of two arrays is an array.
     digest: str = field(init=False, repr=False)
     label = "map"
 

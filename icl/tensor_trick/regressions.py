@@ -89,6 +89,7 @@ def hvp(
 
     def part(rows: slice) -> Tensor:
         S = half[..., rows, :] @ A2.mT
+        # T is the derivative of S in the direction V.
         T = half_move[..., rows, :] @ A2.mT
         b = None if used is None else used[..., rows, :]
         return row_hvp(S, T, b, kind) @ A2

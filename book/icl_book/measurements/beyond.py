@@ -336,8 +336,8 @@ def bias_limit(task: Zonal, w: float) -> float:
         r = ive(nu + np.arange(1, last + 1), w) / base
     else:
         # Here `ive` underflows. But r_l is the product of q_0, ..., q_{l-1} with q_k = I_{nu+k+1} / I_{nu+k},
-        # and the recurrence of Bessel functions gives q_k = w / (d + 2 k + w q_{k+1}). It starts with q = 0
-        # far beyond the last degree, where this start no longer matters.
+        # and the recurrence of Bessel functions gives q_k = w / (d + 2 k + w q_{k+1}). The loop starts with
+        # q = 0 far beyond the last degree, where this start no longer matters.
         factors = np.empty(last)
         q = 0.0
         for k in range(last + 200, -1, -1):

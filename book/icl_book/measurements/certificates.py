@@ -96,8 +96,8 @@ def largest_bias(*, dim: int, w: float, n: float, lipschitz: float) -> tuple[flo
     """Return a bound on the bias of every L-Lipschitz function, and the numerical error of the bound.
 
     The bound is ``2 L^2 (1 - E sum_i omega_i x_i.x_q) = L^2 E sum_i omega_i |x_i - x_q|^2``. By Jensen's
-    inequality the bound is at least the bias. The error of the bound is taken to be its change with a coarser
-    Gauss rule.
+    inequality the bound is at least the bias. The error of the bound is taken to be the change of the bound
+    with a coarser Gauss rule.
     """
 
     def compute_bound(order: int) -> float:

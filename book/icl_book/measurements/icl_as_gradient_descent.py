@@ -68,6 +68,7 @@ def reverse_weights(*, R: float = 2.0, n: int = 8, reach: float = 16.0) -> pd.Da
     scores[0, 0] = -largest
     target = torch.zeros(1, n, dtype=torch.float64)
     target[0, 1] = 1.0
+    # This is the log10 of the printed bound for a move of the length one.
     printed = 1.5 * math.log10(n) + 10 * R**2 / math.log(10)
     rows = []
     for kind in ("normalized", "rescaled"):
