@@ -149,8 +149,8 @@ def _compute_ahead(degree: NDArray[np.int_], dim: int) -> Array:
 def _choose_loop(numbers: int) -> Any:
     """Return the function that computes the next ``numbers`` numbers: the compiled loop or `take`.
 
-    The compiled loop needs numba, and takes half a second to load. So it is returned only if the process has
-    computed many numbers.
+    The compiled loop needs numba, and takes half a second to load. In this time `take` computes about
+    `_MAX_UNCOMPILED` numbers. So the compiled loop is returned only after that many numbers.
     """
     global _taken
     _taken += numbers

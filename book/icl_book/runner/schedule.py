@@ -37,10 +37,10 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
 
     Args:
         runs: At least one run. All have the same preset.
-        jobs: How many runs are executed at a time, at most. If it is empty, they are as many as the cores and
-            the free memory of this machine allow.
-        profile: A folder with the settings of a cluster, on which the runs are executed. If it is empty, they
-            are executed on this machine.
+        jobs: How many runs are executed at a time, at most. If the text is empty, as many runs are executed
+            at a time as the cores and the free memory of this machine allow.
+        profile: A folder with the settings of a cluster, on which the runs are executed. If the text is
+            empty, the runs are executed on this machine.
 
     Returns:
         The exit status, which is 0 if all runs are done.
