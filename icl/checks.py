@@ -97,7 +97,7 @@ def affordable(cost: float, maximum: float, name: str, value: Any, unit: str) ->
 
 
 def broadcast(**arrays: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-    """Return the arrays, keywords of this function, broadcast to one shape."""
+    """Broadcast arrays to one shape. Each is a keyword argument, so that the error can name it."""
     try:
         return tuple(np.broadcast_arrays(*arrays.values()))
     except ValueError:
@@ -316,7 +316,7 @@ def _describe_wrong_entry(value: Any, name: str) -> str:
     """Return the text of an error: what is wrong with a value, and how to mend it.
 
     The value is sparse, has rows of different lengths, has an entry that is not a finite number, or is not an
-    array at all. The text names the first wrong entry, column by column.
+    array at all. Of entries that are not finite numbers, the text names the first, column by column.
     """
     ragged = f"{name} has rows of different lengths: must be an array of finite numbers"
     if hasattr(value, "toarray"):
