@@ -400,8 +400,8 @@ def risk_slope(rank: int) -> dict[str, float]:
     step = np.log(n[1] / n[0])
     return {
         "value": np.log(best.risk[1] / best.risk[0]) / step,
-        # At the best c the risk is flat. So the relative error of c stands for that of the least risk, which is
-        # the absolute error of the logarithm of the risk.
+        # At the best c the risk is flat. So the relative error of c stands for that of the least risk. The
+        # latter is the absolute error of the logarithm of the risk.
         "error": best.error.sum() / step,
     }
 
