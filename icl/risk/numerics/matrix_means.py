@@ -257,9 +257,11 @@ def _dirichlet(bases: list[Array], moduli: Array, cosines: Array, order: int) ->
     u = np.empty((1, 0))
     # `left` is what these squared lengths leave of |x|^2 = 1
     left = np.ones((1, 1))
+    # p has the probabilities of the nodes so far
     p = np.ones(1)
     # the squared length in the next eigenspace, divided by `left`, has a beta law
     for i, size in enumerate(sizes[:-1]):
+        # here x are nodes from -1 to 1 and q their weights, while a beta law is on the interval from 0 to 1
         x, q = roots_jacobi(order, sum(sizes[i + 1 :]) / 2 - 1, size / 2 - 1)
         share = np.tile((1 + x) / 2, len(p))[:, None]
         u, left = np.repeat(u, order, axis=0), np.repeat(left, order, axis=0)
