@@ -17,6 +17,7 @@ F32, I32 = np.float32, np.int32
 _EXP = tuple(F32(1 / math.factorial(k)) for k in range(6, -1, -1))
 
 
+# The flags of `fastmath` let sums be reordered and vectorized, while infinity and NaN keep their meaning.
 @compiled(nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 def take_steps(x, y, M, mean, square, rates, factors, adam, first_unit, last_unit):
     """Take T steps of the units ``first_unit`` to ``last_unit - 1``, of K units that see the same tokens.

@@ -460,9 +460,9 @@ def _make_nodes(dim: int, w: float, n: float, order: int) -> tuple[Array, Array,
     # which has E = exp(-2 w).
     high = 2 * w + 5.0
     if n > 2:
-        # The integrand has vanished where -log phi exceeds `needed`. This is so if s E exceeds needed + 4 for
-        # all tokens except a share of exp(-needed). For all but this share, 1 - t is below the result of
-        # `invert_cap_mass`.
+        # The integrand has vanished where -log phi exceeds `needed`. If s E exceeds needed + 4 for all tokens
+        # except a share of exp(-needed), this is so up to two percent of `needed`. For all but this share,
+        # 1 - t is below the result of `invert_cap_mass`.
         needed = _CUT / (n - 2)
         high = min(high, w * invert_cap_mass(dim, -math.expm1(-needed)) + math.log(needed + 4))
         # It is also so if 0.63 s times the mean of E exceeds `needed`. For log s <= 0 this product is at most
