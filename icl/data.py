@@ -683,7 +683,7 @@ def _choose_windows(X: Array, sphere: bool) -> tuple[float, int]:
     size = float(np.abs(X).max()) ** 2
     tiny = -1e-9 * highest if sphere else 1e-9 * spread + 1e-14 * X.shape[1] * size
     gaps = highest - scores
-    # this is how much the highest score of a token exceeds its next different score
+    # this is by how much the highest score of each token exceeds the next score that differs from it
     gaps = np.where(gaps > tiny, gaps, np.inf).min(axis=1)
     gaps = gaps[np.isfinite(gaps)]
     if gaps.size == 0:

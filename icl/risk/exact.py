@@ -76,7 +76,7 @@ def population_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLik
     Raises:
         TypeError: If the task is not rotation invariant.
         ValueError: If an argument is out of range, if the window is too narrow for a class whose spectrum
-            falls slowly (ReLU in two dimensions, w beyond about 1e8), or if two quadrature rules differ by
+            falls slowly (ReLU in two dimensions, w beyond about 4e8), or if two quadrature rules differ by
             more than a share of 1e-7 of the bias or of the noise.
 
     >>> from icl.tasks import Affine
@@ -229,11 +229,11 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
         return np.array(rows)
 
     # At w = 0 the derivative of the noise is zero, and the bias falls if and only if the class has a part of
-    # degree 1. Then w = 0 is not the minimum, even where the bias falls by less than the rounding of the
-    # risk. A share of at most 1e-12 is taken for the rounding of zero.
+    # degree 1. With such a part w = 0 is not the minimum, even where the bias falls by less than the rounding
+    # of the risk. A share of at most 1e-12 of this part is taken for the rounding of zero.
     a, rest = coefficients(task, 1)
     falls_at_zero = bool(a[0] > 1e-12 * (a[0] + rest))
-    # `noise` is the part of label noise and of fine variance
+    # here `noise` is the part of the risk that never falls
     at_zero, first_slope, noise = curve(np.zeros(1), np.arange(lengths.size))[0]
     # Near zero the noise grows by a factor of about 1 + w^2 / d, so that the best w is about
     # d |first_slope| / (2 noise). Where this is below 1e-9 d, rounding hides the best w.

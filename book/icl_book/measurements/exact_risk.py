@@ -210,7 +210,7 @@ def shares_at_best(
             other_rule = _average_square_difference(task, w, angles) / noise_std**2
             # Scatter is the bias minus the blur, so its relative error is that of the bias times bias /
             # scatter. The added 1 is for the divisor, the noise term or the risk. A relative error of w
-            # changes both quotients by about the same relative amount.
+            # changes the two quotients by about the same relative amount.
             error = risk.error[i] * (risk.bias[i] / risk.scatter[i] + 1) + best.error[i]
             rows.append(
                 {

@@ -66,7 +66,7 @@ def distance_exponents(*, dims: Sequence[int], w_values: Sequence[float]) -> pd.
             # B = E p_3 - E p_2^2, with p_k = sum_i omega_i^k.
             A, B = weight_moments(np.array([tau]), float(n))[:2, 0]
             at_one_length.append(dim * A + tau**2 * (A - 6 * B))
-        # The errors of D are relative, and so are absolute errors of log D.
+        # A relative error of D is an absolute error of log D.
         rows.append(
             {
                 "dim": dim,
@@ -86,7 +86,7 @@ class BallLimit:
 
     Attributes:
         w: The window parameter with the least limit of the risk.
-        risk: This limit, over the variance of f.
+        risk: This limit, divided by the variance of f.
         error: The estimated relative error of ``w`` and of ``risk``.
     """
 
@@ -136,7 +136,7 @@ def least_ball_limit(dim: int) -> BallLimit:
 
 
 def _evaluate_ball_limit(dim: int, w: float, order: int) -> tuple[float, float]:
-    """Return the limit of the risk over the variance of f, as in `least_ball_limit`, and its slope in w.
+    """Return the limit of the risk, divided by the variance of f, and the slope of this quotient in w.
 
     The integral over the length r of the query has a Gauss rule with ``order`` nodes on each of several
     panels.
