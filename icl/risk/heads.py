@@ -423,9 +423,9 @@ def _sum_over_degrees(a: Array, rest: float, first: Array, second: Array) -> tup
     - ``E[E_h gamma e^(..)]``, which is ``sum_l a_l A_l`` over all degrees,
     - ``A_l`` for each coefficient a_l in ``a``.
 
-    The rows of ``second`` are those of head k, with m_k and B_l. The *later* degrees are those without a row.
-    Their coefficients have the sum ``rest``. There the product of ``m_h - A_l`` and ``m_k - B_l`` is
-    neglected.
+    The rows of ``second`` are those of head k, with m_k and B_l. The *later* degrees are those beyond
+    the last row. The sum of their coefficients is ``rest``. In the later degrees the product of ``m_h - A_l``
+    and ``m_k - B_l`` is neglected.
     """
     A, B = first[2:], second[2:]
     total = a @ (A * B)

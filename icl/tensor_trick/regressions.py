@@ -113,7 +113,7 @@ def _cut_blocks(
 ) -> list[slice]:
     """Cut the rows of A1 into blocks whose logits have at most `BLOCK` bytes, or `BLOCK_GPU` if not on a CPU.
 
-    A block has at least one row.
+    A block has at least one row, and has its rows for all problems of the batch.
     """
     block = BLOCK if A1.device.type == "cpu" else BLOCK_GPU
     leading = (part.shape[:-2] for part in (A1, A2, X, B, V) if part is not None)

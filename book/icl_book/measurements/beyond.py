@@ -507,7 +507,8 @@ def last_tokens(model: str, weights: dict[str, Tensor], x: Tensor) -> Tensor:
 def predict(model: str, weights: dict[str, Tensor], x: Tensor, y: Tensor) -> Tensor:
     """Predict the query's label with S models, (S, B), from tokens x and labels y of the contexts.
 
-    The query is the last token, and its own label is not used.
+    ``x`` is as in `last_tokens`, and ``y`` has the shape of ``x`` without the last axis. The query is the
+    last token, and its own label is not used.
     """
     h = last_tokens(model, weights, x)
     examples = h[:, :, :-1]

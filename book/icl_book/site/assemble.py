@@ -263,10 +263,10 @@ def find_outdated(runs: Sequence[Mapping[str, Any]], root: Path = ROOT) -> dict[
 
 
 def write_readme(root: Path = ROOT) -> None:
-    """Write the numbers of the preset quick into README.md, pages and chapters, and the picture of README.md.
+    """Write anew the picture of README.md, and the numbers of README.md, pages and chapters.
 
-    The numbers stand in the texts that `renumber_texts` returns. The path of each text that changes is
-    printed.
+    The numbers are those of the preset quick, in the texts that `renumber_texts` returns. The path of each
+    text that changes is printed.
     """
     files = {run.name: run.path for run in plan("quick")}
     runs = [collect(path) for path in files.values()]
