@@ -94,6 +94,7 @@ def resident_bytes() -> int:
     path = Path("/proc/self/status")
     text = path.read_text() if path.is_file() else ""
     line = re.search(r"^VmHWM:\s*(\d+) kB", text, re.MULTILINE)
+    # Linux writes kB and means 1,024 bytes.
     return int(line[1]) * 1024 if line else 0
 
 

@@ -295,9 +295,9 @@ def read_grid(grid: str) -> dict[str, list[Any]]:
     A value that is repeated is returned once. An empty grid has no parameters.
 
     Args:
-        grid: Either words such as ``"noise_std=0.5,1 seed=0,1"``, or the path of a YAML file with lines such
-            as ``noise_std: [0.5, 1]``, from the root of the repository. If a parameter is itself a list, each
-            of its values is written in brackets: ``"dims=[2,3],[5]"``.
+        grid: Either words such as ``"noise_std=0.5,1 seed=0,1"``, or the path of a YAML file, from the
+            root of the repository. The file has lines such as ``noise_std: [0.5, 1]``. If a
+            parameter is itself a list, each of its values is written in brackets: ``"dims=[2,3],[5]"``.
 
     Raises:
         BadInput: If the grid has another form, if a parameter stands twice among the words, or if the file
