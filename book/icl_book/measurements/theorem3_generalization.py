@@ -208,7 +208,7 @@ def bound_worst_bias(dim: int, w: float, n: float) -> tuple[float, float]:
 def worst_slopes(
     *, dims: Sequence[int], ratios: Sequence[float], lipschitz: float, noise_std: float
 ) -> pd.DataFrame:
-    """Return slopes in n of the largest risk of a function of L' in the window of L of the ReLU class.
+    """Return slopes in n of the largest risk that a function of L' has in the ReLU class's window of L.
 
     This risk is ``L'^2 b + sigma^2 E sum_i omega_i^2``, where b is the largest bias of a 1-Lipschitz
     function. Both bounds of `bound_worst_bias` are put in the place of b, so that there are two slopes.
@@ -236,11 +236,11 @@ def worst_slopes(
 def powers(
     *, dims: Sequence[int], ratios: Sequence[float], n: float, lipschitz: float, noise_std: float
 ) -> pd.DataFrame:
-    """Return d log risk / d log L' at L' = ratio L, the *exponent*, of two risks on ReLU functions.
+    """Return the *exponent* d log risk / d log L' of two risks on ReLU functions, at L' = ratio L.
 
     In a fixed window the bias is proportional to L'^2, and the noise term does not depend on L'. The exponent
     is thus twice the share of the bias in the risk. This also holds for the least risk, because the
-    derivative of the risk in the window vanishes there.
+    derivative of the risk in the window is zero at the best window.
 
     Returns:
         Columns ``dim``; ``ratio``; ``kept``, the exponent of the risk with the window of L; ``best``, the
