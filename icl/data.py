@@ -633,7 +633,9 @@ def _find_minimum(windows: Array, losses: Array, group: NDArray[np.intp]) -> Bes
 
 
 def _weigh_windows(places: Array, at: int, last: int) -> Array:
-    """Return weights (places, windows) that interpolate: row i times a curve is its value at place i.
+    """Return weights (places, windows) that interpolate.
+
+    Row i of the weights times the values of a curve at all windows is the value of the curve at place i.
 
     Window k is at place k, from w = 0 at place 0 to the last window at ``last``. Between windows the value is
     that of a polynomial in log w through five windows, or through fewer at the ends of the curve. The middle
