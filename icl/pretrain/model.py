@@ -33,7 +33,10 @@ ArrayOrTensor = TypeVar("ArrayOrTensor", Array, Tensor)
 
 
 def by_name(theta: ArrayOrTensor, width: int | None) -> dict[str, ArrayOrTensor]:
-    """Return the parameters of units by name, as views of theta, (..., rows, columns)."""
+    """Return the parameters of units by name, as views of theta, (..., rows, columns).
+
+    The entry ``W_V`` is the trained row of this matrix, (..., columns).
+    """
     if width is None:
         return {"M": theta}
     return {

@@ -192,7 +192,7 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
         ValueError: For what `population_risk` refuses, if the relative error of w exceeds 1e-4, or if the
             risk still falls at the largest w that can be computed. That w is about 4e8 for a class with a
             kink or a jump. In three dimensions, with noise of the functions' size, it is too small for n
-            beyond about 1e19 (ReLU) and 1e12 (sign).
+            beyond about 1e21 (ReLU) and 3e12 (sign).
 
     >>> from icl.tasks import Affine
     >>> a = optimal_window(Affine(dim=3, lipschitz=1.0), n=100, noise_std=0.1)

@@ -100,8 +100,8 @@ def cite(app: Sphinx, doctree: nodes.document, name: str) -> None:
     for link in list(doctree.findall(nodes.reference)):
         if (uri := link.get("refuri", "")).startswith("cite:"):
             # The extension for bibliographies returns a citation, here in the form "p", with one link to the
-            # entry. It warns of an unknown key. It asks for the node of a reference and for the node of its
-            # words, and both are `link`.
+            # entry. It warns of an unknown key. It takes the node of a reference and the node of its words,
+            # and here both are `link`.
             found = works.resolve_xref(
                 app.env, name, app.builder, "p", uri.removeprefix("cite:"), link, link
             )
