@@ -192,7 +192,7 @@ interactive(
     "blur falls, and scatter hardly changes.",
     caption="Left: one context of 40 examples. Discs have the area of the weight at "
     "the query, the dotted line. Right: the mean over all contexts. With so few "
-    "examples scatter hardly depends on w.",
+    "examples a wide window scatters nearly as much as a narrow one.",
 )
 
 # %% [markdown]
@@ -472,7 +472,7 @@ judge(
 # | estimator bias | low | high |
 # | noise variance | high | low |
 #
-# All four rows are right. Let us put numbers to them. The next table has
+# Our numbers agree with all four rows. Let us put numbers to them. The next table has
 #
 # - the distance from the query at which the weight is half of its largest possible value,
 # - the number of points attended to, $1/\mathbb E\sum_i\omega_i^2$, which is $n$ for equal weights,

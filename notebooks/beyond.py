@@ -365,7 +365,8 @@ pd.DataFrame(rows).style.format(precision=2).hide()
 #
 # </details>
 #
-# **Learning what close means.** The authors answer that earlier layers can learn what close means. Let the labels be
+# **Learning what close means.** What if near inputs have unlike labels? The authors answered their reviewers that earlier layers can
+# learn what close means. Let the labels be
 # $f(x)=g(B^\top x)$ with a nonlinear [link](#term-link) $g$, so that they depend on a projection of the input alone. For such
 # labels the authors expect that one unit finds the "appropriate neighborhood size". It does.[✓](judged:P1.rebuttal.links) Trained
 # units end near $M=w^*BB^\top$, where $w^*$ is the best $w$ for the inputs $B^\top x$. Why is one layer enough? Let the tokens be

@@ -65,7 +65,8 @@ tables = [
 prices = pd.concat(tables, ignore_index=True)
 
 figure, ax = plt.subplots(figsize=(6.9, 3.6))
-for (rule, color), mark in zip(plots.colors(rules).items(), "os^Dvx", strict=True):
+colors = plots.colors(rules) | {"kept": plots.COLORS["guide"]}
+for (rule, color), mark in zip(colors.items(), "os^Dvx", strict=True):
     own = prices[prices.rule == rule]
     label = words.get(rule, rule)
     ax.plot(own.dim, own["median"], f"{mark}-", color=color, label=label, markersize=4)
@@ -112,8 +113,8 @@ plt.show()
 # - We knew the numbers of the table from a trial before we wrote the cards, so that the cards predict nothing.
 # - What is known: language models use the logarithmic rules, and textbooks of kernel smoothing say that windows should narrow like
 #   a power of $n$. What is new: the exact prices.
-# - Nothing here was measured on a system in use. The keys of such a system are made by many layers, which may adapt to the length
-#   in ways that one layer cannot. Tokens of a text are not independent, and most of them do not come closer to a query as the text
+# - No price here was measured on a system in use. The scores of two small models are [below](#length-models). The keys of such
+#   a system are made by many layers, which may adapt to the length in ways that one layer cannot. Tokens of a text are not independent, and most of them do not come closer to a query as the text
 #   gets longer.
 #
 # </details>
@@ -157,7 +158,7 @@ figure, ax = plt.subplots(figsize=(6.9, 3.6))
 far = windows[windows.s == 128]
 ax.plot(far.dim, np.log(far.growth) / np.log(128), "k_", label="best w, each setting")
 fine = np.geomspace(min(dims) * 0.9, max(dims) * 1.1, 50)
-for rule, color in plots.colors(rules).items():
+for rule, color in colors.items():
     start = np.median(n_values)
     factor = RULES[rule](start, 128 * start, fine) * np.ones_like(fine)
     label = words.get(rule, rule)
@@ -269,7 +270,7 @@ judge(
 #
 # $$\frac{4\cdot8+3\cdot\frac1{16}}{4+3}=\frac{515}{112}\approx4.6.$$
 #
-# The price in exact errors comes to this limit slowly, as the next table shows:
+# This is the price in very long contexts. The exact price approaches it slowly, as the next table shows:
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 pd.DataFrame(

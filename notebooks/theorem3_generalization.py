@@ -97,8 +97,8 @@ plt.show()
 # less steep, the window is too narrow and keeps noise. In long contexts in five dimensions the error on ReLU functions is
 # [1.23](<judged:P1.T3.price|ReLU, d = 5, L'/L = 2|.2f>) times the least error if they are twice as steep, and
 # [1.26](<judged:P1.T3.price|ReLU, d = 5, L'/L = 0.5|.2f>) times the least error if they are half as steep. More examples do not
-# remove this factor. Theorem 3 itself bounds the error in three cases: two of the bounds are true, and the third is true of the
-# worst function.
+# remove this factor. Theorem 3 itself bounds the error in three cases: two of the bounds are true, and the third holds for
+# the worst function, but not on average over random ones.
 #
 # <details><summary>How sure?</summary>
 #

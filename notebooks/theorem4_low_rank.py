@@ -355,7 +355,7 @@ pd.DataFrame(trained_longer).style.format(precision=3).hide()
 # relevant directions.
 #
 # **Independent parts.** If $u$ and $v$ are independent, the theorem is true for every $k\ge1$, $d>k$ and $n\ge2$. For two and more
-# relevant directions no other matrix is as good, symmetric or not, and the bound $C$ only has to admit a best $c$. For three and
+# relevant directions it is best even among matrices that are not symmetric. Of the bound $C$ we need only that a best $c$ is at most $C$. For three and
 # more relevant directions we can drop the assumption "$n=2$ or $\sigma=0$": the theorem is then true for every $n\ge2$ and every
 # noise.[✓](judged:P1.T4.beyond)
 #
