@@ -228,7 +228,10 @@ def test_a_planted_fault_stops_the_build_and_the_last_good_book_stays(
             assemble.build("smoke", notebooks)
     monkeypatch.setattr(assemble, "hash_book", lambda *_: "another")
     monkeypatch.setattr(assemble, "run_sphinx", lambda *_: tmp_path)
-    for module, name, said in ((stage, "stage", None), (verify, "book", ["a page has a problem"])):
+    for module, name, said in (
+        (stage, "stage", None),
+        (verify, "check_book", ["a page has a problem"]),
+    ):
         monkeypatch.setattr(module, name, lambda *_, said=said: said)
     with pytest.raises(BadInput, match="a page has a problem"):
         assemble.build("smoke", executed)
