@@ -652,8 +652,8 @@ plt.show()
 #
 # **Affine functions ask for new values.** Their best windows hardly move, whereas the window of a single head must narrow for ever.
 # But in a short context the best values sum to a little less than one. This leaves an error that longer contexts do not average
-# away. So two heads that are kept lose all that they had gained over one head: for $N=10{,}000$ they have
-# [12](<judged:P1.H.length|affine, d = 5, N = 10000, kept|.0f>) times the least error. With new values and the old windows the price
+# away. So two heads that are kept do no better than one head whose window is chosen anew: for $N=10{,}000$ they have
+# [12](<judged:P1.H.length|affine, d = 5, N = 10000, kept|.0f>) times the least error of two. (One head that is kept does worse still.) With new values and the old windows the price
 # is [1.00](<judged:P1.H.length|affine, d = 5, N = 10000, new values|.2f>).
 #
 # **ReLU functions ask for new windows.** For $N=10{,}000$ both $w$ must grow about five times. If the windows are kept and only the

@@ -89,9 +89,9 @@ plt.show()
 # ## Why
 #
 # Attention compares an example $x$ with the query $x_q$ by the score $x^\top Mx_q$. If $M$ is a multiple of the identity, this
-# score is large for long examples, even if they are not close to the query. The right panel shows this. So let us measure lengths
-# in units of the cloud's own axes. Let $\Sigma$ be the covariance of the cloud, up to a factor. If we measure the length of $x$ by
-# $\sqrt{x^\top\Sigma^{-1}x}$, all points of the ellipsoid are equally long.
+# score is large for long examples, even if they are not close to the query. The panel $\frac w2I$ shows this. So let us measure
+# lengths in units of the cloud's own axes. Let $\Sigma$ be the covariance of the cloud, up to a factor. If we measure the
+# length of $x$ by $\sqrt{x^\top\Sigma^{-1}x}$, all points of the ellipsoid are equally long.
 #
 # Take the ellipse of the figure, with the points $x=(2\cos\theta,\sin\theta)$. Here
 # $\Sigma^{-1}=\mathrm{diag}(\frac14,1)$, and with $M=w\Sigma^{-1}$ the score is
@@ -110,8 +110,8 @@ plt.show()
 #
 # When is $w^*I$ best on the sphere? It is best if the functions, as functions of $u$, have no preferred direction, and if their
 # values are more alike at closer points. What if they change equally fast in all directions of the *original* $x$ instead? Then
-# they change more from end to end of a long axis than of a short one. The [window](#term-window) should then be narrower along a
-# long axis than $\Sigma^{-1}$ makes it. (A larger entry of $M$ means a narrower window.)
+# they change more from end to end of a long axis than of a short one. A larger entry of $M$ means a narrower
+# [window](#term-window). Along a long axis the window should then be narrower than $\Sigma^{-1}$ makes it.
 #
 # ## The experiment
 #

@@ -283,8 +283,8 @@ pd.DataFrame(
 ).style.format(precision=2).hide()
 
 # %% [markdown]
-# **Exercise 1.** In long contexts of functions with kinks and $d=5$, what is the price of $\log n$ that is carried from
-# a thousand to a million examples? By how much would the best $w$ grow, and by how much does $\log n$?
+# **Exercise 1.** In long contexts of functions with kinks and $d=5$, choose the best $w$ at a thousand examples and let
+# the rule $\log n$ carry it to a million. What is its price? By how much would the best $w$ grow, and by how much does $\log n$?
 #
 # <details><summary>Solution</summary>
 #

@@ -114,7 +114,8 @@ plt.show()
 # softmax row moves. Right: the weights move, and the circles show how far the row moves at most, as found by a search over data and
 # weights. The data stretch no vector by more than $R$, and the weights are at most $10R$ long. No circle lies above the line $R/2$.
 #
-# **In short.** If the data stretch no vector by more than $R$, a row of attention moves at most $R/2$ times as far as its weights.
+# **In short.** The scores of a row are the data matrix times trained parameters. If this matrix makes no vector more than $R$ times
+# longer, the row of attention moves at most $R/2$ times as far as the parameters.
 # It moves fastest where two scores are equal and all others are low. To choose a step size for training we need the curvature of
 # the loss. Along a unit direction of the scores the curvature is never above $0.308$, for any number of tokens. So in coordinates
 # in which the data no longer count, one step size is safe for every problem.

@@ -152,7 +152,7 @@ pd.DataFrame(windows).astype(float).round(3)
 
 # %% [markdown]
 # The last row has the ratio of the summary. In long contexts waves want the narrower window, because they bend more. In seven
-# dimensions the ratio is nearer to one. In the shortest context it is below one, because the law does not hold there yet.
+# dimensions the ratio is nearer to one. There it is even below one in the shortest context, because the law does not hold there yet.
 #
 # **Exercise 1.** Take $f(x)=\cos(L\,u\cdot x)/L$. Its largest *slope* stays near one for large $L$. How does $w^*$ grow with $L$ in
 # long contexts?

@@ -351,7 +351,7 @@ plt.show()
 # *resolve*, which we take to mean that the exact $w^*$ is larger than at the next smaller $L$. A norm does not show the sign of
 # $w$: Exercise 2 says why some layers on cosines end near $-w^*I$.
 #
-# **And with Adam?** With Adam the norms for all $L$ begin to grow together, because the size of Adam's steps does not depend on the
+# **And with Adam?** With Adam the norms for all $L$ start to grow at the same time, because the size of Adam's steps does not depend on the
 # size of the gradient. Later they separate, and a larger $L$ has the larger $\|M\|$. The table has the medians of $\|M\|$ over the
 # seeds for ReLU functions. After a quarter of the training the norms for the two largest $L$ are still too close for a verdict.
 # [(?)](judged:P1.F3.relu)

@@ -96,7 +96,7 @@ plt.show()
 #
 # A layer of attention with $M=wI$ predicts the label of a query $x_q$ by a weighted mean of known labels, in which a row $x_i$ has a
 # weight proportional to $e^{w\,x_i\cdot x_q}$. The rows are first placed on a sphere, where near rows have large products. A small $w$ averages over many rows, and a large $w$ copies the label of the nearest one.
-# Which is better? You cannot see the error of a prediction whose label you do not know. But you can pretend not to know one that you do.
+# Which is better? You cannot see the error of a prediction whose label you do not know. But you can hide a label that you know, and predict it.
 # That is leaving one out, and a computer does it for all rows and all $w$ at once.
 #
 # **Why not pretrain?** Pretraining finds one $M$ for a whole class of functions from many contexts. This $M$ also serves contexts

@@ -34,7 +34,7 @@ from icl.tasks.base import key_of
 _MAX_BATCH_NUMBERS = 2**28
 #: On a GPU the batches of all stacks take at most this share of the memory.
 _MAX_MEMORY_SHARE = 1 / 8
-#: A sweep reports its progress about this many times.
+#: A sweep reports its progress at most about this many times.
 _STOPS = 100
 
 
@@ -383,15 +383,16 @@ class Sweep:
             at += 0 if shares else need
 
     def train(self, advance: Callable[[int], object] = lambda count: None) -> None:
-        """Train all stacks. They stop after each recorded step, and about a hundred times besides.
+        """Train all stacks. They stop after each recorded step, and at most about a hundred times besides.
 
         At each stop ``advance`` is called with the number of steps since the last stop. An error or an
         interrupt stops all stacks.
         """
         steps, record = self.settings.steps, self.settings.record
         block = max(stack.together for stack in self.stacks)
-        # `every` is a multiple of `block`, so that among the stops only a recorded step may divide the blocks
-        # of the stack that draws blocks for the most steps at once.
+        # `block` is the largest number of steps for which a stack draws at once. `every` is a multiple of
+        # `block`, so that the regular stops do not fall inside a block of this stack. A block that is
+        # interrupted may have to be drawn again.
         every = block * math.ceil(steps / _STOPS / block)
         stops = sorted({0, *record, *range(every, steps, every), steps})
         stopped = threading.Event()

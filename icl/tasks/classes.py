@@ -38,7 +38,7 @@ from icl.tasks.base import (
     Zonal,
     cosines,
 )
-from icl.tasks.gegenbauer import Polynomials, angle_quadrature, multiplicity, shortfall
+from icl.tasks.gegenbauer import angle_quadrature, harmonics, multiplicity, shortfall
 
 if TYPE_CHECKING:
     import torch
@@ -531,8 +531,10 @@ def _tanh_expansion(dim: int, steepness: float) -> Array:
     """Return ``a_1, ...`` of ``tanh(steepness q.x)``: ``N_l E[tanh(steepness t) P_l(t)]^2`` with t = q.x."""
     # with one node for each degree the coefficients would be wrong by 1e-5, and with two by rounding only
     theta, p = angle_quadrature(dim, 4 * _MAX_TANH_DEGREE)
-    # this is 1 - P_l, (degrees, nodes)
-    missed = Polynomials(dim, theta).take(_MAX_TANH_DEGREE + 1)
-    m = (1 - missed) @ (p * np.tanh(steepness * np.cos(theta)))
-    a: Array = multiplicity(dim, _MAX_TANH_DEGREE) * m**2
-    return a[1:]
+    degree = np.arange(1, _MAX_TANH_DEGREE + 1)
+    # N_l is huge in many dimensions, and would enlarge the rounding of E[tanh P_l]; sqrt(N_l) P_l is not
+    mean = harmonics(dim, degree, np.broadcast_to(np.cos(theta), (len(degree), len(theta)))) @ (
+        p * np.tanh(steepness * np.cos(theta))
+    )
+    a: Array = mean**2
+    return a

@@ -49,7 +49,9 @@ class QuadraticRisk:
         """Return the form of a class at unit tokens (B, n + 1, d), of which the last one is the query.
 
         Tokens may have any floating type and device. The form is float64 on the CPU, and has no gradient.
-        If a class has fine variance, tokens count as different places even if their coordinates agree.
+        A class may have fine variance, a part of f that is independent from place to place
+        (`Zonal.unresolved`). It acts as label noise. Tokens of such a class count as different places even if
+        their coordinates agree.
 
         Raises:
             TypeError: If the class is not rotation invariant.
@@ -74,10 +76,12 @@ class QuadraticRisk:
             )
         # rounding may take a cosine out of its range
         cosine = cosine.clamp(-1, 1)
-        prior = task.second_moment
+        # the weights need not sum to one, so that the constant part of the functions counts, too
+        level = task.left_out_level
+        prior = task.second_moment + level
         # the covariance is computed once for each pair of tokens i < j
         pairs = torch.triu_indices(cosine.shape[1], cosine.shape[2], 1)
-        values = torch.as_tensor(np.asarray(task.covariance(cosine[:, *pairs].numpy())))
+        values = torch.as_tensor(np.asarray(task.covariance(cosine[:, *pairs].numpy())) + level)
         # the diagonal stays empty: that of the tokens is set below, in `gram`, and the query's is not used
         k = torch.empty_like(cosine)
         # these are the entries (i, j) and (j, i)

@@ -139,7 +139,8 @@ def search_added_heads(task: Zonal, n: float, noise_std: float) -> tuple[float, 
     def compute_risk(x: Array) -> float:
         """Return the risk of the best values at the windows ``sinh x``, or infinity for a pair left out.
 
-        A pair is also left out if the two windows are too close to each other, or if one is too large.
+        A pair is left out if its best values are not both positive, if its windows are too close to each
+        other, or if the absolute value of one is too large.
         """
         if np.ptp(x) < 2 * APART or np.abs(x).max() > best_x + 0.7:
             return math.inf

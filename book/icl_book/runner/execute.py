@@ -106,8 +106,8 @@ def _find_surprises(run: Run, cards: list[dict[str, Any]]) -> list[str]:
 
     Raises:
         BadInput: If the sources have changed since the run was planned. Also if a run of a preset has a
-            verdict that the preset does not allow, or has both an unexpected verdict and a card that lacks
-            cases.
+            verdict that the preset does not allow. A preset that allows any verdict allows no unexpected
+            one in a run of which some card, not necessarily that one, lacks cases.
     """
     if address(run.name, run.overrides, run.root_seed, run.device) != run.digest:
         raise BadInput("notebook, code, lock or data changed since it was planned; run again")
@@ -117,7 +117,7 @@ def _find_surprises(run: Run, cards: list[dict[str, Any]]) -> list[str]:
     allowed = read_allowed_verdicts(run.preset)
     # `describe_surprises` leaves out what the preset allows, but with "any" it lists all unexpected verdicts.
     found = describe_surprises(cards, allowed)
-    # Even with "any" an unexpected verdict fails the run if any card lacks cases.
+    # A card that lacks cases is a slip of the chapter, which would hide behind "any".
     unfit = allowed != "any" or any(list_empty_parts(card) for card in cards)
     if found and unfit and not run.exploring:
         raise BadInput("; ".join(found))

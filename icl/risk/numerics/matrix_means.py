@@ -167,7 +167,8 @@ def rule_means(task: Zonal, n: float, variance: float, M: Array, queries: QueryR
     # the divisor may be one there, and so may c.
     divisor = np.where(kappa > 0, kappa, 1.0)
     c = np.where(kappa > 0, queries.product / divisor, 1.0)
-    # the gradient in M is the mean of the derivative in z = M x times x'
+    # the derivative of the risk in z = M x is `along z / kappa + beta x`, and the gradient in M is the mean
+    # of this times x'
     bias, noise, along, beta = _condition_on_query(task, n, variance, kappa, c)
     gradient = M @ queries.outer(along / divisor * p) + queries.outer(beta * p)
     return np.concatenate([[bias @ p, noise @ p], gradient.ravel()])

@@ -3,7 +3,7 @@ r"""Nodes for the integrals of the exact risk.
 The integrals that `icl.risk.exact` derives have two variables: u, and the angle theta between token and
 query, whose density on the sphere is proportional to ``sin(theta)^(d-2)``. The symbols are:
 
-- w is the window, ``tau = w (1 - cos theta)``, ``s = exp(u)`` and ``z = s exp(-tau)``.
+- w is the window parameter, ``tau = w (1 - cos theta)``, ``s = exp(u)`` and ``z = s exp(-tau)``.
 - E is the mean over theta, and ``phi = E exp(-z)``.
 
 For n tokens the integrands are powers of phi, times means over theta of functions of z. These functions
@@ -170,7 +170,9 @@ def _lay_panels(
         step = _choose_width(dim, w, edges[-1], scales.reach, degree, math.isfinite(jumps))
         edges.append(min(edges[-1] + step, high))
     left, right = np.array(edges[:-1]), np.array(edges[1:])
-    # The panel in s begins at u = -infinity. Here it counts as a panel of width zero.
+    # The panel in s begins at u = -infinity. Here it counts as a panel of width zero, which is not wide. Its
+    # angles are then those of its right edge. This edge is at most u = 0, so that no tau near zero is left
+    # out.
     start = np.where(np.isinf(left), right, left)
     wide = right - start > _MAX_SHARED_WIDTH
     groups = []

@@ -2,9 +2,27 @@
 
 import numpy as np
 import pytest
+import torch
 
-from icl.risk import heads_risk, kriging_bounds, optimal_heads, optimal_window, population_risk
-from icl.tasks import CLASSES, Affine, Cosine, Linear, ReLU, Sign, Spectrum, Zonal
+from icl.risk import (
+    bayes_linear_risk,
+    heads_risk,
+    kriging_bounds,
+    optimal_heads,
+    optimal_window,
+    population_risk,
+)
+from icl.tasks import (
+    CLASSES,
+    Affine,
+    Cosine,
+    Linear,
+    QuadraticRisk,
+    ReLU,
+    Sign,
+    Spectrum,
+    Zonal,
+)
 from oracles import heads
 
 CLOSE = {"rel": 1e-10, "abs": 0}
@@ -182,6 +200,21 @@ def test_sampled_kriging_lies_between_the_bounds(task, n):
     )
     found = kriging_bounds(task, n, 0.5)
     assert found.lower - 4.5 * error < mean < found.upper + 4.5 * error
+
+
+def test_the_constant_of_a_map_counts_for_sampled_kriging_as_for_its_bounds():
+    # one token and an unknown constant: kriging is far from the risk without the constant
+    task = Spectrum(3, (4.0, 1.0))
+    found, bounds = bayes_linear_risk(task, 5, 0.5, 400), kriging_bounds(task, 5, 0.5)
+    apart = 4.5 * found.standard_error
+    assert bounds.lower - apart < found.mean < bounds.upper + apart
+    without = bayes_linear_risk(Spectrum(3, (0.0, 1.0)), 5, 0.5, 400)
+    assert found.mean - without.mean > 0.01
+    x = np.random.default_rng(0).standard_normal((3, 6, 3))
+    tokens = torch.as_tensor(x / np.linalg.norm(x, axis=-1, keepdims=True))
+    weights = torch.full((3, 5), 0.2, dtype=torch.float64)  # a mean predicts the constant
+    risks = [QuadraticRisk.of(Spectrum(3, (a, 1.0)), tokens, 0.5).risk(weights) for a in (4.0, 0.0)]
+    assert torch.allclose(*risks, rtol=1e-12)
 
 
 def test_kriging_bounds_meet_where_many_tokens_are_known():

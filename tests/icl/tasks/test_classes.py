@@ -138,6 +138,18 @@ def test_flat_functions_are_linear_ones():
     assert np.allclose(flat.variogram(theta), linear.variogram(theta), rtol=1e-5)
 
 
+@pytest.mark.parametrize("dim", [2, 3, 30, 1000])
+@pytest.mark.parametrize("steepness", [0.5, 20.0])
+def test_the_power_of_tanh_is_its_mean_square(dim, steepness):
+    """The mean square over the density of one coordinate, and every second coefficient is zero."""
+    t, weight = np.polynomial.legendre.leggauss(4000)
+    angle = np.pi / 2 * t  # the coordinate is its sine
+    density = weight * np.cos(angle) ** (dim - 2)
+    power = density @ np.tanh(steepness * np.sin(angle)) ** 2 / density.sum()
+    a = Tanh(dim, steepness, steepness).coefficients()
+    assert a.sum() == pytest.approx(power, rel=1e-9) and a[1::2].sum() < 1e-20 * power
+
+
 @pytest.mark.parametrize("name", LIPSCHITZ)
 def test_functions_are_lipschitz_and_the_constant_is_reached(name):
     assert 0.7 * 2.5 < check_class(make_task(name, 3, 2.5)) <= 2.5 * (1 + 1e-12)
