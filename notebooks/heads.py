@@ -905,8 +905,8 @@ judge(
 # %% [markdown]
 # The table has the numbers of the figure and those for $d=3$, in units of $\sigma^2/n$. To find the direction of the kink, least squares
 # starts from three guesses, estimated from where the labels rise or bend. It turns the best of them three times, by a linear regression on the
-# derivatives of $f$. To reduce chance, we subtract from each sampled error that of such a regression at the true function, and add
-# the mean of the subtracted error, which is exactly $(d+2)\,\sigma^2/n$.
+# derivatives of $f$. The same regression at the true function has
+# an error whose mean is exactly $(d+2)\,\sigma^2/n$. To reduce chance, we subtract the sampled value of this error and add its mean.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fitted.style.format(precision=2).hide()

@@ -156,7 +156,7 @@ plt.show()
 #
 # ## The experiment
 #
-# Can a search beat $R/2$? Let gradient ascent look for data of spectral norm $R$, and for weights, at which the row moves fastest.
+# Can a search beat $R/2$? Let gradient ascent vary the data, of spectral norm $R$, and the weights until the row moves as fast as it can.
 # The search does not use the proof. To try another norm, change the line `R = 4.0`.
 
 # %% tags=["experiment"]

@@ -112,7 +112,7 @@ plt.show()
 # **How many kilometres to look.** Three hundred of the known places, on the world map and near the place in question (star). The
 # circles show the best radius if 100, 1,000 or 10,000 places are known.
 #
-# **In short.** With 10,000 known places the best average over land and sea is a bell of
+# **In short.** With 10,000 known places the best window for the map of land and sea is a bell with a radius of
 # [199](<judged:P1.planet.radius|land and sea, n = 10000|.0f>) km. More places or quieter labels make it narrower. The magnetic
 # field, which changes slowly, wants [842](<judged:P1.planet.radius|magnetic field, n = 10000|.0f>) km. With only thirty known
 # places the best radii are much larger, and layers trained on thirty places find them.

@@ -85,7 +85,7 @@ for ratio, part in shown.groupby("ratio"):
 ax.set(xscale="log", yscale="log", xlabel="context length n", ylim=(0.85, None))
 ax.set(ylabel="error / least error", title=f"ReLU functions, d = {dims[-1]}")
 ax.set_yticks([1, 2, 5, 10], ["1", "2", "5", "10"])
-plots.label_ends(ax)
+plots.label_below(ax)
 plt.show()
 
 # %% [markdown]

@@ -104,9 +104,9 @@ plt.show()
 #
 # ## The experiment
 #
-# Let us make a table of ten columns of which three matter to the labels. Can the labels alone say which? With `metric="window"` the estimator has one window parameter $w$
-# for all columns, and with `metric="diagonal"` it has one for each column. Statistics calls the width $w^{-1/2}$ of a window its
-# *bandwidth*, so that $w$ is one over the bandwidth squared. The cell shows this number for each column: where it is large,
+# Let us make a table of ten columns of which three matter to the labels. Can the labels alone say which? With `metric="window"`
+# the estimator has one window parameter $w$ for all columns, and with `metric="diagonal"` it has one for each column. Statistics calls the width $w^{-1/2}$ of a window its
+# *bandwidth*, so that $w$ is one over the bandwidth squared. The cell shows this $w$ for each column: where it is large,
 # attention looks closely. Then make the labels noisier, or let other columns matter.
 
 # %% tags=["experiment"]
