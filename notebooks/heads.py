@@ -334,7 +334,7 @@ judge(
 )
 
 # %% [markdown]
-# The card divides the error of one head of value one by that of two and of three heads. Because the search may miss better heads,
+# The gain on the card is the error of one head, with value one, divided by that of two or three heads. Because the search may miss better heads,
 # the true gain can be larger than the card's. It is at most the error of one head divided by the floor. In the control of the card
 # the negative value is made positive.
 #

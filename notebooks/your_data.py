@@ -78,6 +78,8 @@ plt.show()
 # The choice needs neither the map nor the noise:
 #
 # ```python
+# import icl
+#
 # model = icl.SoftmaxAttentionRegressor().fit(X, y)
 # model.predict(queries)
 # ```

@@ -282,7 +282,7 @@ def write_sentences(module: Any) -> dict[str, str]:
     # Keys are words in braces, and values are the names of macros.
     macros = {"verdicts": "tested", "tested": "short"}
     # These words have the names of their macros.
-    macros |= {name: name for name in "disagreeing refuted rerun withdrawn opening".split()}
+    macros |= {name: name for name in "disagreeing refuted rerun faulty withdrawn opening".split()}
     return {word: _join_lines(str(getattr(module, macro)())) for word, macro in macros.items()}
 
 
