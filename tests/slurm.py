@@ -59,8 +59,10 @@ def submit(words):
     for option in ("--job-name", "--output", "--wrap"):
         parser.add_argument(option, required=True)
     job, _ = parser.parse_known_args(words)
-    number = len(numbers()) + 1
-    write(number, name=job.job_name, state="PENDING", folder=os.getcwd())
+    with place("submitting").open("w") as lock:  # two jobs that come at once get two numbers
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        number = len(numbers()) + 1
+        write(number, name=job.job_name, state="PENDING", folder=os.getcwd())
     null = subprocess.DEVNULL
     subprocess.Popen(
         [
