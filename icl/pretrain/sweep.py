@@ -33,7 +33,7 @@ from icl.tasks.base import key_of
 #: On a CPU the batches of a stack have at most this many numbers.
 _MAX_BATCH_NUMBERS = 2**28
 #: On a GPU the batches of all stacks take at most this share of the memory.
-_MAX_MEMORY_SHARE = 1 / 8
+_SHARE = 1 / 8
 #: A sweep reports its progress at most about this many times.
 _STOPS = 100
 
@@ -144,13 +144,13 @@ class Stack:
         limits.cache_size_limit = max(limits.accumulated_cache_size_limit, limits.cache_size_limit)
         step = torch.compile(partial(_step_at, **self.kind), dynamic=False)
 
-        def take_next_step() -> None:
+        def next_step() -> None:
             self.state.copy_(
                 step(self.place, self.state, self.rates, *self.batches[0], self.factors)
             )
             self.place.add_(1)
 
-        self.graph = Graph(take_next_step, self.state.device)
+        self.graph = Graph(next_step, self.state.device)
 
     def train(self, stop: int, stopped: threading.Event, first: int) -> None:
         """Take the steps ``first`` to ``stop - 1``, or fewer if the event ``stopped`` is set meanwhile."""
@@ -261,12 +261,14 @@ class Graph:
             self.captured.replay()
             return
         cuda: Any = torch.cuda
-        graph = cuda.CUDAGraph()
-        current = cuda.current_stream(self.device)
+        graph, now, aside = (
+            cuda.CUDAGraph(),
+            cuda.current_stream(self.device),
+            cuda.Stream(self.device),
+        )
         # PyTorch cannot record on the default stream, so that another stream is used
-        other = cuda.Stream(self.device)
-        other.wait_stream(current)
-        with cuda.stream(other):
+        aside.wait_stream(now)
+        with cuda.stream(aside):
             # this call runs the function, and compiles it, because compiling cannot be recorded
             self.call()
             # with this mode other threads may use the GPU meanwhile
@@ -274,7 +276,7 @@ class Graph:
             # this call is recorded, and does not run
             self.call()
             graph.capture_end()
-        current.wait_stream(other)
+        now.wait_stream(aside)
         self.captured = graph
 
 
@@ -299,9 +301,11 @@ class Sweep:
         self.device = device
         max_numbers = _MAX_BATCH_NUMBERS
         if device.type == "cuda":
-            memory = torch.cuda.get_device_properties(device).total_memory
-            bytes_of_number = torch.finfo(getattr(torch, settings.dtype)).bits // 8
-            max_numbers = int(_MAX_MEMORY_SHARE * memory) // bytes_of_number
+            # this is the size of a number in bytes
+            size = torch.finfo(getattr(torch, settings.dtype)).bits // 8
+            max_numbers = (
+                int(_SHARE * torch.cuda.get_device_properties(device).total_memory) // size
+            )
         groups = self._group_units(max_numbers)
         # the indices of the units, in the order of their entries in the state
         self.places = [index for rows in groups for row in rows for index in row]
