@@ -196,7 +196,9 @@ axes[0].plot(turn, function, "k", label="f")
 axes[0].plot(turn, blur(8.0), color=plots.PALETTE[0], label="w = 8")
 axes[0].plot(turn, blur(4.0), color=plots.PALETTE[3], label="w = 4")
 twice = 2 * blur(8.0) - blur(4.0)
-axes[0].plot(turn, twice, "--", color=plots.PALETTE[1], label="2(w = 8) \N{MINUS SIGN} (w = 4)")
+axes[0].plot(
+    turn, twice, "--", color=plots.PALETTE[1], label="2(w = 8) \N{MINUS SIGN} (w = 4)"
+)
 axes[0].set(xticks=[-180, 0, 180], xlabel="angle, degrees", ylim=(-1.7, 2.6))
 axes[0].legend(loc="upper center", ncols=2, fontsize=9)
 maps = {"one head": attend(5.0), "two sides": 2 * attend(1.5) - attend(-2.0)}
