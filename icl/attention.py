@@ -1,8 +1,8 @@
-r"""One unit of attention, as on the ITA slides, eqs. (1) and (2), and other activations.
+"""One unit of attention, as on the ITA slides, eqs. (1) and (2), and other activations.
 
 Tokens are rows here. A context is ``x``, (..., n, d), with labels ``y``, (..., n), and a query ``x_q``,
-(..., d). The query attends to the n tokens of the context and not to itself. Scores are not divided by
-sqrt(d), tokens do not have positions, and the unit does not have a residual connection.
+(..., d). The query does not attend to itself. Scores are not divided by sqrt(d), tokens do not have
+positions, and the unit does not have a residual connection.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ __all__ = [
 def scores(x: Tensor, x_q: Tensor, M: Tensor) -> Tensor:
     """Return the scores ``s_i = x_i' M x_q``, (..., n), of tokens x (..., n, d) for queries x_q (..., d).
 
-    The key-query matrix ``M = W_K' W_Q`` is (..., d, d). Leading dimensions broadcast. Entries are not
-    checked: NaN gives NaN.
+    The key-query matrix ``M = W_K' W_Q`` is (..., d, d). Leading dimensions broadcast. NaN gives NaN.
 
     Raises:
         ValueError: For other shapes.
@@ -43,7 +42,7 @@ def scores(x: Tensor, x_q: Tensor, M: Tensor) -> Tensor:
 def softmax_weights(x: Tensor, x_q: Tensor, M: Tensor) -> Tensor:
     """Return the weights ``omega_i = exp(x_i' M x_q) / sum_j exp(x_j' M x_q)`` (ITA slides, eq. (2)).
 
-    The shapes of the arguments and of the result are those of `scores`.
+    Shapes are those of `scores`.
     """
     return weights(scores(x, x_q, M), "softmax", -1)[0]
 
@@ -70,9 +69,8 @@ def full_unit(tokens: Tensor, W_V: Tensor, W_K: Tensor, W_Q: Tensor) -> Tensor:
     """Return the output token of the query, (..., d + 1), as in ITA slides, eq. (1).
 
     The output is ``sum_i omega_i W_V z_i`` over the context tokens z_i, and its last entry is the prediction.
-    ``tokens``, (..., n + 1, d + 1), is the transpose of the paper's ``Z``. The last entry of a row is the
-    token's label. The last row is the query, whose label is 0. W_V is (d + 1, d + 1), W_K and W_Q are
-    (k, d + 1).
+    ``tokens``, (..., n + 1, d + 1), is the transpose of the paper's ``Z``: rows end with their labels, and
+    the last row is the query, whose label is 0. W_V is (d + 1, d + 1), W_K and W_Q are (k, d + 1).
     """
     context, query = tokens[..., :-1, :], tokens[..., -1, :]
     omega = softmax_weights(context, query, W_K.mT @ W_Q)
@@ -96,9 +94,9 @@ ACTIVATIONS: dict[
 def weights(scores: Tensor, activation: str, axis: int) -> tuple[Tensor, Tensor]:
     """Return the attention weights ``phi(s) / Z`` of scores s, and the slopes ``phi'(s) / Z``.
 
-    phi is the activation, and ``axis`` is the axis of tokens. For normalized activations Z is the sum of phi
-    over tokens, and for the others the number of tokens. A slope is the derivative of a weight with Z held
-    fixed. For softmax phi is exp, and slopes are equal to weights.
+    phi is the activation, ``axis`` is that of tokens, and Z is the sum of phi over tokens for normalized
+    activations, and the number of tokens for the others. A slope is the derivative of a weight with Z held
+    fixed. For softmax it is the weight.
     """
     choice(activation, "activation", ACTIVATIONS)
     # torch.softmax does not overflow

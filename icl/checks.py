@@ -1,10 +1,8 @@
 """Checks of arguments, most of which return the argument as a plain value.
 
 A check of a wrong argument raises a ValueError of one line, with the parameter's ``name``, its value and what
-is allowed. Numbers are allowed from ``minimum`` to ``maximum``. A number is a real number of Python, NumPy or
-PyTorch; a tensor is taken without its gradient. A float without a fraction is an integer, so ``n=1e3`` is a
-context length. Booleans and text are not numbers. A masked entry of an array is NaN, whatever lies below the
-mask.
+is allowed. A number is a real number of Python, NumPy or PyTorch, but not a boolean or text. A float without
+a fraction is an integer, so ``n=1e3`` is a context length. A masked entry of an array is NaN.
 """
 
 from __future__ import annotations
@@ -27,10 +25,9 @@ def integer(value: Any, name: str, minimum: float = -math.inf, maximum: float = 
     number = _convert_arrays(value)
     try:
         whole = int(number) if _is_number(number) else None
-    # NaN and infinity cannot become integers
     except (ValueError, OverflowError):
         whole = None
-    # the caller may compute with the integer as a float, so the integer is at most the largest float
+    # the caller may compute with the integer as a float
     largest = min(maximum, sys.float_info.max)
     if whole is None or whole != number or not minimum <= whole <= largest:
         _refuse(value, name, "an integer", minimum, maximum)
@@ -44,7 +41,7 @@ def real(
     maximum: float = math.inf,
     exclusive_min: bool = False,
 ) -> float:
-    """Return ``value`` as a finite float; with ``exclusive_min``, ``minimum`` itself is not allowed."""
+    """Return ``value`` as a finite float; with ``exclusive_min`` it is larger than ``minimum``."""
     numbers = _read_numbers(value)
     number = float(numbers) if numbers.ndim == 0 else math.nan
     fits = math.isfinite(number) and minimum <= number <= maximum
@@ -56,10 +53,7 @@ def real(
 def reals(
     value: Any, name: str, minimum: float, maximum: float = math.inf, whole: bool = False
 ) -> NDArray[np.float64]:
-    """Return a finite number, or an array of finite numbers, as a float64 array.
-
-    With ``whole`` all numbers must be integers.
-    """
+    """Return finite numbers, with ``whole`` integers, as a float64 array."""
     numbers = _read_numbers(value)
     fits = np.isfinite(numbers) & (numbers >= minimum) & (numbers <= maximum)
     if whole:
@@ -71,25 +65,21 @@ def reals(
 
 
 def flag(value: Any, name: str) -> bool:
-    """Return ``value``, a bool of Python or NumPy: text like "no" counts as true in Python."""
+    """Return ``value``, a bool of Python or NumPy."""
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name}={shown(value)}: must be True or False")
     return bool(value)
 
 
 def choice(value: Any, name: str, allowed: Iterable[str], hint: str = "") -> str:
-    """Return ``value`` if it is one of the texts ``allowed``; otherwise the error ends with ``hint``."""
+    """Return ``value`` if it is one of ``allowed``; an error ends with ``hint``."""
     if not isinstance(value, str) or value not in list(allowed):
         raise ValueError(f"{name}={shown(value)}: allowed are {', '.join(allowed)}{hint}")
     return value
 
 
 def affordable(cost: float, maximum: float, name: str, value: Any, unit: str) -> None:
-    """Raise if the ``cost`` of a computation with ``value`` is above ``maximum``.
-
-    Such a computation would take days or all memory. ``cost`` and ``maximum`` are counted in ``unit``, for
-    instance numbers that are held at once.
-    """
+    """Raise if a computation with ``value`` has a ``cost`` above ``maximum``, both counted in ``unit``."""
     if cost > maximum:
         raise ValueError(
             f"{name}={shown(value)}: too large, it takes {cost:.1e} {unit}, at most {maximum:.0e}"
@@ -97,7 +87,7 @@ def affordable(cost: float, maximum: float, name: str, value: Any, unit: str) ->
 
 
 def broadcast(**arrays: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-    """Broadcast arrays to one shape. Each is a keyword argument, so that the error can name it."""
+    """Broadcast arrays to one shape; an error has their keywords."""
     try:
         return tuple(np.broadcast_arrays(*arrays.values()))
     except ValueError:
@@ -106,7 +96,7 @@ def broadcast(**arrays: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
 
 
 def matrices(value: Any, name: str, maximum: float = math.inf) -> NDArray[np.float64]:
-    """Return nonempty matrices, with entries of size at most ``maximum``, as a float64 array (..., k, d)."""
+    """Return matrices, with entries of size at most ``maximum``, as a float64 array (..., k, d)."""
     array = reals(value, name, -maximum, maximum)
     if array.ndim < 2 or array.size == 0:
         raise ValueError(f"{name} has shape {array.shape}: must be (..., k, d), none of them empty")
@@ -114,7 +104,7 @@ def matrices(value: Any, name: str, maximum: float = math.inf) -> NDArray[np.flo
 
 
 def matrix_rows(matrix: Any, name: str) -> tuple[tuple[float, ...], ...]:
-    """Return a matrix of finite numbers as a tuple of rows, which a frozen dataclass can hold and compare."""
+    """Return a matrix as a tuple of rows, which a frozen dataclass can compare."""
     array = reals(matrix, name, -math.inf)
     if array.ndim != 2 or array.size == 0:
         raise ValueError(f"{name}={shown(matrix)}: must be a matrix of finite numbers")
@@ -122,17 +112,12 @@ def matrix_rows(matrix: Any, name: str) -> tuple[tuple[float, ...], ...]:
 
 
 def table(value: Any, name: str, maximum: float) -> NDArray[np.float64]:
-    """Return an array, data frame, tensor or nested list of finite numbers as a new float64 array.
-
-    The error names one wrong entry. If all entries are numbers, this is the first entry, row by row, that is
-    NaN, infinite or larger than ``maximum`` in size. Otherwise this is the first entry, column by column,
-    that is not a finite number.
-    """
+    """Return an array, data frame, tensor or nested list of finite numbers as a new float64 array."""
     numbers = _read_numbers(value)
-    # a single number, and a value that is not an array of numbers, have become arrays without axes
+    # this is a single number, or not an array of numbers
     if numbers.ndim == 0:
         raise ValueError(_describe_wrong_entry(value, name))
-    # abs would make a second array of the table's size, unlike max and min; NaN makes the comparison false
+    # unlike abs, max and min do not make an array; NaN makes the comparison false
     if not max(numbers.max(initial=0), -numbers.min(initial=0)) <= maximum:
         wrong = ~(np.abs(numbers) <= maximum)
         at = np.unravel_index(int(wrong.argmax()), wrong.shape)
@@ -151,15 +136,11 @@ def column_names(value: Any) -> tuple[Any, ...] | None:
 
 
 def same_columns(value: Any, name: str, wanted: tuple[Any, ...] | None) -> None:
-    """Raise unless the columns of ``value`` are ``wanted``, in this order.
-
-    ``wanted`` are the column labels of X, the covariates of the examples, or None if X is without labels. The
-    columns are compared only if both sides have labels. Labels 0, 1, ... on one side are not compared with
-    names on the other, because pandas gives these labels to columns that have no names.
-    """
+    """Raise unless ``value`` has the column labels ``wanted``, in this order, or either is without labels."""
     given = column_names(value)
     if given is None or wanted is None or given == wanted:
         return
+    # pandas gives these labels to columns without names
     numbered = tuple(range(len(given)))
     if numbered in (given, wanted) and not set(given) & set(wanted):
         return
@@ -170,12 +151,10 @@ def same_columns(value: Any, name: str, wanted: tuple[Any, ...] | None) -> None:
 
 
 def without_text(value: Any, name: str) -> None:
-    """Raise if an array, data frame or list has text, because scikit-learn would read "1" as a number.
-
-    Everything else is left to scikit-learn, also a value of which NumPy cannot make an array.
-    """
+    """Raise if an array, data frame or list has text, because scikit-learn would read "1" as a number."""
     try:
         array = np.asarray(value)
+    # scikit-learn refuses everything else
     except (ValueError, TypeError, RuntimeError):
         return
     if array.dtype.kind in "SU" or (
@@ -185,10 +164,7 @@ def without_text(value: Any, name: str) -> None:
 
 
 def masked_as_nan(value: Any) -> Any:
-    """Return an array, or a list or tuple of arrays as a list, with NaN in place of each masked entry.
-
-    Any other value is returned as it is.
-    """
+    """Return an array, or a list of arrays, with NaN in place of masked entries; other values unchanged."""
     if isinstance(value, list | tuple):
         return [masked_as_nan(entry) for entry in value]
     if not isinstance(value, np.ma.MaskedArray):
@@ -205,8 +181,7 @@ def tensor(value: Any, name: str, *shape: int | str, finite: bool = True) -> Non
     """Raise unless ``value`` is a dense, floating-point tensor with finite entries.
 
     The last axes are ``shape``: a number is the length that an axis must have, a word names an axis of
-    any positive length. With ``finite=False`` entries may be NaN or infinite. A tensor of the device "meta"
-    and a masked tensor are refused in any case.
+    any positive length. With ``finite=False`` entries may be NaN or infinite.
     """
     # the name of the layout is compared as text, so that PyTorch need not be imported
     strided = str(getattr(value, "layout", None)) == "torch.strided"
@@ -215,7 +190,6 @@ def tensor(value: Any, name: str, *shape: int | str, finite: bool = True) -> Non
         raise ValueError(f"{name}={shown(value)}: must be a dense tensor of PyTorch")
     if not value.is_floating_point():
         raise ValueError(f"{name} has dtype {value.dtype}: must be a floating type")
-    # without `shape` the slice would have all axes
     ends = tuple(value.shape[-len(shape) :]) if shape else ()
     if len(ends) < len(shape) or any(
         length < 1 or (length != axis and not isinstance(axis, str))
@@ -230,7 +204,7 @@ def tensor(value: Any, name: str, *shape: int | str, finite: bool = True) -> Non
 
 
 def device(value: Any, name: str) -> torch.device:
-    """Return ``value``, a device or its text, as a device on which PyTorch can compute here."""
+    """Return ``value``, a device or its text, if PyTorch can compute there."""
     # PyTorch takes long to import
     from icl.pytorch import torch
 
@@ -251,9 +225,8 @@ def sequence(value: Any) -> list[Any] | None:
 
 
 def shown(value: Any) -> str:
-    """Return the text of a value for an error: one line, which is cut after 200 characters."""
+    """Return the text of a value for an error: one line of at most 200 characters."""
     try:
-        # the text of an array has several lines
         text = " ".join(repr(value).split())
     # Python does not print an integer of thousands of digits
     except ValueError:
@@ -266,18 +239,17 @@ def _is_number(value: Any) -> bool:
 
 
 def _convert_arrays(value: Any) -> Any:
-    """Convert a tensor, a data frame or another array-like value with ``__array__`` to an array of NumPy.
+    """Return tensors, data frames and arrays as arrays of NumPy, in lists, too; other values unchanged.
 
-    An array without axes becomes a plain number, a masked entry NaN, and an array that cannot be converted
-    None. Lists and tuples become lists of converted entries. Any other value is returned as it is.
+    An array without axes becomes a number, a masked entry NaN, and what cannot be converted None.
     """
     if isinstance(value, list | tuple):
         return [_convert_arrays(entry) for entry in value]
     try:
-        # only tensors have to_dense, and so they are recognized without importing PyTorch, which takes long
+        # only tensors have to_dense, so that PyTorch need not be imported
         if hasattr(type(value), "to_dense"):
             dense = value.detach().to_dense().cpu()
-            # NumPy has neither bfloat16 nor other short floats of PyTorch
+            # NumPy does not have the short floats of PyTorch
             array = (dense.double() if dense.is_floating_point() else dense).numpy()
         # a number of NumPy has __array__, too, but is a plain number already
         elif hasattr(type(value), "__array__") and not isinstance(value, np.generic):
@@ -285,17 +257,13 @@ def _convert_arrays(value: Any) -> Any:
         else:
             return value
     except (ValueError, TypeError, RuntimeError):
-        # such a value is, for example, a tensor of the device "meta"
+        # for example, a tensor of the device "meta"
         return None
-    # the index () makes a plain number of an array without axes
     return np.asarray(masked_as_nan(array))[()]
 
 
 def _read_numbers(value: Any) -> NDArray[np.float64]:
-    """Return ``value``, a number or an array of numbers, as a new float64 array.
-
-    If it is anything else, the result is an array without axes that is NaN.
-    """
+    """Return a number or an array of numbers as a new float64 array; NaN, without axes, for anything else."""
     value = _convert_arrays(value)
     # NumPy would turn the list [True, 2] into integers, so a list becomes an array of objects
     is_list = isinstance(value, list)
@@ -304,7 +272,7 @@ def _read_numbers(value: Any) -> NDArray[np.float64]:
         numeric = array.dtype.kind in "iuf" or (
             array.dtype.kind == "O" and all(map(_is_number, array.flat))
         )
-        # a long double beyond float64 becomes infinity, which the caller refuses
+        # a long double beyond float64 becomes infinity, which callers refuse
         with np.errstate(over="ignore"):
             return array.astype(float, copy=False) if numeric else np.array(math.nan)
     # NumPy raises for ragged rows and for integers that are too large
@@ -313,11 +281,7 @@ def _read_numbers(value: Any) -> NDArray[np.float64]:
 
 
 def _describe_wrong_entry(value: Any, name: str) -> str:
-    """Return the text of an error: what is wrong with a value, and how to mend it.
-
-    The value is sparse, has rows of different lengths, has an entry that is not a finite number, or is not an
-    array at all. Of entries that are not finite numbers, the text names the first, column by column.
-    """
+    """Return the text of an error: what is wrong with a value, and how to mend it."""
     ragged = f"{name} has rows of different lengths: must be an array of finite numbers"
     if hasattr(value, "toarray"):
         kind = type(value).__name__
@@ -326,7 +290,7 @@ def _describe_wrong_entry(value: Any, name: str) -> str:
         entries = np.array(_convert_arrays(value), dtype=object)
     except ValueError:
         return ragged
-    # The loop goes column by column, since in a data frame a whole column tends to be wrong.
+    # in a data frame a whole column tends to be wrong
     for reversed_index in np.ndindex(entries.shape[::-1]) if entries.ndim else ():
         at = reversed_index[::-1]
         entry = entries[at]
@@ -368,7 +332,7 @@ def _describe_allowed(entry: Any) -> str:
 def _refuse(
     value: Any, name: str, kind: str, minimum: float, maximum: float, exclusive_min: bool = False
 ) -> NoReturn:
-    """Raise the ValueError that says which numbers are allowed: of a ``kind``, between two limits."""
+    """Raise the ValueError that says which numbers are allowed."""
     low = f"{'>' if exclusive_min else '>='} {minimum:g}" if minimum > -math.inf else ""
     high = f"<= {maximum:g}" if maximum < math.inf else ""
     allowed = " and ".join(filter(None, [low, high]))

@@ -1,12 +1,11 @@
 """Distributions of the covariates: uniform on a sphere, ellipsoid or product of spheres.
 
 A distribution turns independent normal numbers into covariates. A user-defined distribution needs only
-``dim`` and ``from_normal``. The distributions of this module refuse wrong shapes and do not check entries:
-NaN gives NaN.
+``dim`` and ``from_normal``. Entries are not checked: NaN gives NaN.
 
 Training keeps covariates, (count, n, d), in memory coordinate by coordinate, because a loop over contexts is
 long and a loop over coordinates is short. `normalize`, `inner_products` and `linear_map` take any strides,
-and are fast for covariates in this order.
+and are fast in this order.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ def reversed_axes(x: torch.Tensor) -> torch.Tensor:
 
 
 def normalize(x: torch.Tensor) -> torch.Tensor:
-    """Return ``x / |x|`` along the last axis, with the shape of x and its order in memory."""
+    """Return ``x / |x|`` along the last axis, with the order of x in memory."""
     coordinates = reversed_axes(x)
     norm = products_sum(coordinates, coordinates).sqrt_()
     return reversed_axes(coordinates / norm)
@@ -52,7 +51,7 @@ def normalize(x: torch.Tensor) -> torch.Tensor:
 
 def inner_products(q: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     """Return ``q_b.x_bn`` for directions q (count, d) and points x (count, n, d); shape (count, n)."""
-    # this is (d, 1, count), and the points with their axes reversed are (d, n, count)
+    # these are (d, 1, count), and the reversed points (d, n, count)
     directions = q.to(x).T.contiguous().unsqueeze(1)
     return products_sum(directions, reversed_axes(x)).T
 
@@ -60,15 +59,12 @@ def inner_products(q: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
 def products_sum(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
     """Return ``sum_a left_a right_a`` over the first axis of both arrays; their other axes broadcast.
 
-    On a CPU coordinates are added one after the other, because the array of all products would not fit into
-    the cache. With 20 coordinates of 256,000 points the loop takes about half the time of
-    ``(left * right).sum(0)`` in float32, and about a quarter in float64. On a GPU this expression is faster
-    than the loop, because launching the many operations of the loop takes longer than the sum.
+    On a CPU coordinates are added one by one, because the array of all products would not fit into the cache.
     """
     if left.is_cuda:
         from icl.pytorch import torch
 
-        # a compiler gets the loop below, because it makes one operation of the loop
+        # on a GPU launching the operations of the loop takes longer, unless a compiler makes them one
         if not torch.compiler.is_compiling():
             return (left * right).sum(0)
     total = left[0] * right[0]
@@ -78,7 +74,7 @@ def products_sum(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
 
 
 def linear_map(matrix: ArrayLike, x: torch.Tensor) -> torch.Tensor:
-    """Return ``A x`` along the last axis: A is (m, d), x is (..., d), the result (..., m)."""
+    """Return ``A x`` along the last axis, (..., m), for A (m, d) and x (..., d)."""
     A = x.new_tensor(np.asarray(matrix, dtype=float))
     coordinates = reversed_axes(x)
     others = coordinates.shape[1:]
@@ -101,19 +97,19 @@ def uniform_sphere(rng: np.random.Generator | NativeStream, *shape: int) -> torc
     The last number of ``shape`` is the dimension d. Points are float64, or float32 from a `NativeStream`.
 
     Raises:
-        ValueError: If ``rng`` cannot draw, if ``shape`` is empty, if d is not from 2 to a million, if another
-            number of ``shape`` is not an integer from 0 to 10^10, or if there are more than 10^9 coordinates.
+        ValueError: If ``rng`` cannot draw, or unless d is 2 to a million and there are at most 10^9
+        coordinates.
     """
     check_rng(rng)
     if not shape:
         raise ValueError("shape=(): must end in the dimension, an integer >= 2")
-    # `affordable` prints the product as a float, and the product of larger numbers might be too large for one
+    # the product of larger numbers might not be a float, which `affordable` needs
     shape = (
         *(integer(count, "shape", 0, 10**10) for count in shape[:-1]),
         integer(shape[-1], "dim", 2, _MAX_DIM),
     )
     affordable(math.prod(shape), 1e9, "shape", shape, "numbers")
-    # PyTorch takes long to import, and the exact risk does not need it
+    # the exact risk does not need PyTorch, which takes long to import
     from icl.pytorch import torch
 
     return normalize(torch.as_tensor(rng.standard_normal(shape)))
@@ -122,9 +118,8 @@ def uniform_sphere(rng: np.random.Generator | NativeStream, *shape: int) -> torc
 def cap_quantile(dim: int, mass: float) -> float:
     """Return the t for which a uniform covariate x has ``1 - x.x_q < t`` with the probability ``mass``.
 
-    A mass of 1 or more gives t = 2, the whole sphere. With the mass 1/n about one of n covariates is within
-    t of the query. So the window of the parameter ``w = 1 / t`` just reaches the nearest covariate, and this
-    w grows like ``n ** (2 / (d - 1))``.
+    With the mass 1/n about one of n covariates is within t of the query. So the window ``w = 1 / t`` just
+    reaches the nearest covariate, and grows like ``n ** (2 / (d - 1))``.
 
     Raises:
         ValueError: If the dimension is below 2 or above a million, or the mass is negative.
@@ -133,15 +128,14 @@ def cap_quantile(dim: int, mass: float) -> float:
 
 
 def invert_cap_mass(dim: int, mass: float) -> float:
-    """Return the result of `cap_quantile` for arguments that are checked."""
+    """Return the result of `cap_quantile` for checked arguments."""
     if mass >= 1:
         return 2.0
-    # x = (1 - cosine) / 2 has the distribution Beta(half, half), and twice its quantile is the result
+    # x = (1 - cosine) / 2 has the law Beta(half, half)
     half = (dim - 1) / 2
     # SciPy's inverse fails for small masses in dimensions 7 to 12. A small x is therefore found from the
     # first term of the power series of the mass, ``x^half / (half B(half, half))``. The second term is at
-    # most ``half x`` times the first. If ``half x`` is below 1e-17, the first term is the mass to machine
-    # precision.
+    # most ``half x`` times the first.
     x = math.exp((math.log(mass * half) + betaln(half, half)) / half) if mass > 0 else 0.0
     return 2 * (x if x * half < 1e-17 else float(betaincinv(half, half, mass)))
 
@@ -169,8 +163,7 @@ class Sphere:
     def _spheres(self) -> tuple[int, np.ndarray]:
         """The number of coordinates on a first sphere, and the matrix (d, d) that then maps all coordinates.
 
-        The other coordinates are on a second sphere. An empty matrix does not change the coordinates. From
-        these two `icl.compiled.batches.place` makes the covariates of `from_normal`.
+        The others are on a second sphere. An empty matrix is the identity (`icl.compiled.batches.place`).
         """
         return self.dim, np.empty((0, 0))
 
@@ -179,8 +172,8 @@ class Sphere:
 class Ellipsoid:
     """Covariates ``x = A u`` with ``u ~ U(S^{d-1})``; ``A = Sigma^{1/2}`` gives ITA slides, Lemma 1.
 
-    ``matrix`` is A, (d, d), rows as tuples (an array is converted). The covariance of x is ``A A' / d``,
-    while the slides' Sigma is ``A A'``.
+    ``matrix`` is A, (d, d), and is kept as a tuple of rows. The covariance of x is ``A A' / d``, while the
+    slides' Sigma is ``A A'``.
     """
 
     matrix: tuple[tuple[float, ...], ...]
@@ -208,8 +201,8 @@ class Ellipsoid:
 class LowRank:
     """Covariates ``x = B u + B_perp v``, ``u ~ U(S^{k-1})``, ``v ~ U(S^{d-k-1})`` independent (Theorem 4).
 
-    ``basis`` is B, (d, k) with 1 <= k < d, whose columns are orthonormal, rows as tuples (an array is
-    converted). The columns of B_perp complete them to an orthonormal basis. ``S^0`` is the points -1 and 1.
+    ``basis`` is B, (d, k) with 1 <= k < d, whose columns are orthonormal, and is kept as a tuple of rows.
+    The columns of B_perp complete them to an orthonormal basis. ``S^0`` is the points -1 and 1.
     """
 
     basis: tuple[tuple[float, ...], ...]
@@ -231,7 +224,7 @@ class LowRank:
 
     @cached_property
     def _complement(self) -> np.ndarray:
-        """Return B_perp, (d, d - k), orthonormal columns that are orthogonal to those of B."""
+        """Return B_perp, (d, d - k)."""
         full = np.linalg.qr(np.array(self.basis), mode="complete").Q
         return full[:, len(self.basis[0]) :]
 

@@ -1,17 +1,15 @@
-r"""Softmax attention on your data: predictions, and the best window by leaving one label out.
+"""Softmax attention on your data: predictions, and the best window by leaving one label out.
 
 A unit with ``M = w I`` predicts ``sum_i e^{w x_i . q} y_i / sum_i e^{w x_i . q}`` at a query q. Data are
 NumPy arrays, data frames, tensors or lists of numbers. They are neither centered nor scaled. Results are
 NumPy arrays of float64; `icl.attention.softmax_attention` is for tensors and their gradients.
 
-Entries are at most 1e60 in size. Each column of tokens and labels is zero or has an entry of at least 1e-60
-in size. So squares of products neither overflow nor vanish. Public functions check their arguments. The other
-functions take float64 arrays that are checked.
+Bounds on the size of entries keep squares of products from overflowing and vanishing. Public functions check
+their arguments; the others take checked float64 arrays.
 
 A *tile* is a block of queries with a block of tokens, whose scores are computed at once. Memory therefore
-grows with the number of tokens, not with its square, and all queries of a tile use the tokens while they are
-in the cache. Blocks of queries are shared among as many threads as `icl.threads` allows, at most eight,
-because each thread holds a tile. The results do not depend on the number of threads.
+grows with the number of tokens, not with its square. Threads share the blocks of queries, and the results do
+not depend on their number.
 """
 
 from __future__ import annotations
@@ -46,41 +44,38 @@ MAX_ABS_ENTRY = 1e60
 MIN_COLUMN = 1e-60
 #: The product of this window and two entries is finite.
 MAX_WINDOW = 1e150
-#: Scores of a tile, one megabyte: with fewer, threads wait for each other, and with more, for memory.
+#: Scores of a tile: with fewer, threads wait for each other, and with more, for memory.
 _TILE = 2**17
-#: A tile has at least this many queries, since with fewer the tokens are read from memory more often.
+#: Fewest queries of a tile: with fewer, the tokens are read from memory more often.
 _QUERIES = 64
-#: Largest product that OpenBLAS still computes on one thread; beyond it, its threads compete with ours.
+#: OpenBLAS computes products up to this size on one thread; beyond, its threads compete with ours.
 _MAX_MULTIPLICATIONS = 2**19
-#: Each thread holds a tile, so this bounds the memory.
+#: Each thread holds a tile.
 _MAX_THREADS = 8
-#: Exponents below this count as this. The exponential is negligible beside the largest weight, one. The
-#: exponential of a much smaller number, times a label, could be a subnormal number, which is slow.
+#: Exponents below this count as this, because subnormal numbers are slow.
 _MIN_EXPONENT = -500.0
-#: Exponentials of scores up to this size are summed as they are, since the sums cannot overflow or vanish.
+#: Sums of exponentials of scores up to this size cannot overflow or vanish.
 _MAX_UNSHIFTED_SCORE = 300.0
-#: Scores above this are rounded by more than 1e-7. If all rows have one length, scores are then computed from
-#: squared distances, which keep their digits (`nearness`).
+#: Scores above this are rounded by more than 1e-7; squared distances keep their digits (`nearness`).
 MAX_PRODUCT = 2.0**30
-#: Lengths that differ by a smaller share are one length up to rounding.
+#: Lengths that differ by a smaller share are equal up to rounding.
 _ONE_LENGTH = 1e-14
 #: Coordinates that differ by a smaller share are equal up to rounding.
 _ROUNDING = 1e-15
-#: At most so many labels are left out, or held out, so that time grows with n and not with its square.
+#: At most so many labels are left out or held out, so that time does not grow with the square of n.
 _MAX_LEFT_OUT = 5000
-#: The curve has this many windows for each octave, which is the range from w to 2 w.
+#: Windows for each octave, which is the range from w to 2 w.
 _PER_OCTAVE = 2
-#: Weights of the window 2 w are the squares of those of w, up to this many octaves in sequence, because each
+#: Weights of the window 2 w are the squares of those of w, up to this many times in sequence, because each
 #: square doubles the rounding error.
 _SQUARED = 24
-#: The first window times the spread of the scores: weights then differ by about two per cent.
+#: The first window times the spread of the scores, so that weights hardly differ.
 _FIRST = 2.0**-6
-#: `low` and `high` of a `BestWindow` are found among this many places of the curve on each side of w.
+#: `low` and `high` are found among this many places of the curve on each side of w.
 _POINTS = 500
-#: Radius of the sphere to which tokens are lifted, divided by the largest distance of a token from the
-#: medians.
+#: Radius of the sphere of lifted tokens, over the largest distance of a token from the medians.
 _RADII = 4.0
-#: If the second nearest token has a weight of e^-16, the label of the nearest is copied.
+#: The last window times the median gap of the two highest scores: it copies the nearest label.
 _COPIES = 16.0
 
 
@@ -89,25 +84,18 @@ class BestWindow:
     """What leaving one label out says of the window.
 
     Attributes:
-        w: The window parameter with the least risk. It is the minimum of a polynomial in log w through the
-            point of the curve with the least risk and two neighbors on each side. If this point is w = 0, the
-            window next to w = 0, or the last one, w is the window of this point.
+        w: The window parameter with the least risk, interpolated between the windows of the curve.
         edge: "" if the minimum lies inside; "mean" if it is w = 0, the mean of all labels; "nearest" if it
             is the largest window, which copies the label of the nearest token.
-        low: The smallest window whose risk exceeds that of w by at most one standard error. The standard
-            error is that of the mean difference between the losses of the two windows, label by label. Labels
-            of a group, which are left out together, count as one observation. Windows from low to high
-            predict these data about equally well.
-        high: The largest such window. Near w the excess risk grows with the square of the distance in log w,
-            and its standard error grows with the distance. For many tokens low and high are therefore about
-            two standard errors of log w away from w. In simulations with 200 independent rows, the best
-            window for new queries lay between low and high in .88 to .96 of the data sets, and the median
-            risk of w was within 2 % of the least risk. With 60 rows, 2 % of outliers or 20 groups, these
-            numbers were .67 to .94 and 6 %.
+        low: The smallest window whose risk exceeds that of w by at most one standard error of this
+            difference. Labels of a group count as one observation. Windows from low to high predict these
+            data about equally well.
+        high: The largest such window. For many tokens low and high are about two standard errors of log w
+            away from w.
         windows: The windows of the curve, (k,), beginning with 0.
-        risks: The mean squared error of predictions of the labels that were left out, (k,), for each window.
-            It contains the noise of these labels. With several columns of y it is the sum over columns, where
-            each error is divided by the variance of its column unless ``same_unit`` was set.
+        risks: The mean squared error on the labels that were left out, with their noise, (k,), for each
+            window. With several columns of y it is the sum over columns, where each error is divided by the
+            variance of its column unless ``same_unit`` was set.
     """
 
     w: float
@@ -120,8 +108,8 @@ class BestWindow:
     def plot(self, ax: Any = None) -> Any:
         """Draw the curve of the error against w, a star at the best w, and the range from low to high.
 
-        The error of a window is divided by the error at w = 0, where the mean of the other labels is
-        predicted. The star has the height of the lowest point of the curve, which is next to w.
+        The error of a window is divided by the error at w = 0. The star has the height of the lowest point of
+        the curve, which is next to w.
 
         Args:
             ax: Axes of matplotlib; None for new ones.
@@ -138,13 +126,12 @@ class BestWindow:
             except ImportError as missing:
                 raise ImportError("plot needs matplotlib: pip install matplotlib") from missing
             ax = plt.subplots()[1]
-        # if all labels are equal, the error of the mean is zero, and cannot divide
+        # if all labels are equal, the error of the mean is zero
         of_the_mean = self.risks[0] or 1.0
         (curve,) = ax.plot(self.windows, self.risks / of_the_mean)
         ax.axvspan(self.low, self.high, color=curve.get_color(), alpha=0.15, linewidth=0)
         ax.plot(self.w, self.risks.min() / of_the_mean, "k*")
-        # The axis is linear from w = 0 to the first window, and logarithmic beyond. If `_choose_windows`
-        # finds zero octaves, the curve has only the point w = 0.
+        # The axis is linear up to the first window. If all tokens are equal, w = 0 is the only window.
         ax.set_xscale("symlog", linthresh=self.windows[1] if self.windows.size > 1 else 1.0)
         ax.set(xlabel="window parameter w", ylabel="error / error of the mean")
         return ax
@@ -152,9 +139,6 @@ class BestWindow:
 
 def predict(X: ArrayLike, y: ArrayLike, queries: ArrayLike, w: float) -> Array:
     """Predict labels at queries by one unit of softmax attention with ``M = w I``.
-
-    The result is a NumPy array, also if the data are tensors. To differentiate predictions, use
-    `icl.attention.softmax_attention`.
 
     Args:
         X: Tokens, (n, d).
@@ -168,7 +152,7 @@ def predict(X: ArrayLike, y: ArrayLike, queries: ArrayLike, w: float) -> Array:
     Raises:
         ValueError: If w is out of range, if shapes do not fit, or if an entry is not a finite number of size
             at most 1e60. If a column of X or y is not zero, and all its entries are below 1e-60 in size. If
-            queries are a data frame or a Series, and its columns have other names or another order than in X.
+            the columns of queries have other names or another order than in X.
 
     >>> predict([[1.0, 0.0], [0.0, 1.0]], [0.0, 1.0], [1.0, 0.0], w=0.0).item()
     0.5
@@ -181,23 +165,20 @@ def predict(X: ArrayLike, y: ArrayLike, queries: ArrayLike, w: float) -> Array:
 
 
 def predict_rows(X: Array, y: Array, queries: Array, w: float) -> Array:
-    """Return the predictions of `predict`, (m,) or (m, k), at queries (m, d); all arguments are checked."""
+    """Return the predictions of `predict` at queries (m, d) for checked arguments."""
     largest, by_distance = _largest_score(X, queries, w)
-    # the last column is ones, so that its weighted sum is the sum of the weights
+    # the weighted sum of the ones is the sum of the weights
     summed = np.column_stack([y.reshape(len(y), -1), np.ones(len(y))])
     found = np.empty((len(queries), summed.shape[1] - 1))
     blocks, tiles = _cut_tiles(len(queries), summed)
 
     def average(rows: slice) -> None:
-        """Set the predictions of a block of queries."""
         sums = np.zeros((len(queries[rows]), summed.shape[1]))
-        # This is a lower bound of all scores: w times an inner product is at least -largest, and w times
-        # `nearness` is at least -2 largest.
+        # this is a lower bound: w x.q is at least -largest, and w times `nearness` at least -2 largest
         highest: Array | float = -2 * largest
         for tokens in tiles:
             scores = _scores(queries[rows], X[tokens], w, by_distance)
-            # If scores may be large, they are counted from the highest score of their query so far. When a
-            # tile has a higher one, the earlier sums are rescaled.
+            # large scores are counted from the highest of their query so far, and earlier sums are rescaled
             if largest > _MAX_UNSHIFTED_SCORE:
                 highest, fall = _shift(scores, highest)
                 np.maximum(scores, _MIN_EXPONENT, out=scores)
@@ -212,8 +193,7 @@ def predict_rows(X: Array, y: Array, queries: Array, w: float) -> Array:
 def _shift(scores: Array, highest: Array | float) -> tuple[Array, Array]:
     """Subtract from scores (rows, tokens), in place, the highest score of their row so far.
 
-    Returns:
-        The new highest score of each row, (rows, 1), and the old one, ``highest``, minus the new.
+    Return the new highest scores, (rows, 1), and ``highest``, the old ones, minus the new.
     """
     top = np.maximum(highest, scores.max(axis=1, keepdims=True))
     scores -= top
@@ -221,7 +201,7 @@ def _shift(scores: Array, highest: Array | float) -> tuple[Array, Array]:
 
 
 def _exp(exponents: Array) -> Array:
-    """Replace numbers, at most zero, by their exponentials or by e^-500 if that is larger; return them."""
+    """Replace numbers, at most zero, by their exponentials; return them."""
     np.maximum(exponents, _MIN_EXPONENT, out=exponents)
     return np.exp(exponents, out=exponents)
 
@@ -233,12 +213,12 @@ def _largest_score(X: Array, queries: Array, w: float) -> tuple[float, bool]:
 
 
 def _largest_length(rows: Array) -> float:
-    """Return the length of the longest row, without a temporary of the size of all rows."""
+    """Return the length of the longest row, without a temporary array of all rows."""
     return math.sqrt(np.einsum("nd,nd->n", rows, rows).max())
 
 
 def _have_one_length(X: Array, queries: Array) -> bool:
-    """Return whether all rows have one length, so that scores may be computed from distances (`nearness`)."""
+    """Return whether all rows have one length."""
     lengths = np.concatenate([np.linalg.norm(part, axis=1) for part in (X, queries)])
     return bool(np.ptp(lengths) <= _ONE_LENGTH * lengths.max())
 
@@ -252,7 +232,7 @@ def weights(X: ArrayLike, queries: ArrayLike, w: float) -> Array:
         w: Window parameter, from 0 to 1e150.
 
     Returns:
-        Weights, (m, n), or (n,) for one query. They are not negative, and each row sums to one.
+        Weights, (m, n), or (n,) for one query. Each row sums to one.
 
     Raises:
         ValueError: As `predict` raises it.
@@ -274,25 +254,20 @@ def weights(X: ArrayLike, queries: ArrayLike, w: float) -> Array:
 def deviations(X: Array, y: Array, queries: Array, w: float) -> Array:
     """Return the standard deviation of a new label around each prediction, (m,) or (m, k).
 
-    The arguments are those of `predict_rows`: tokens, their labels, queries and the window.
+    Let omega be the weights at a query, p the prediction, ``s = sum_i omega_i^2``, and
+    ``v = sum_i omega_i (y_i - p)^2``. If labels are independent noise of variance V, the mean of v is
+    ``V (1 - s)``, and the mean squared distance of a new label from p is ``V (1 + s)``. So the square of the
+    result is ``v (1 + s) / (1 - s)``. There must be two tokens or more.
 
-    Let omega be the weights at a query, p the prediction and ``s = sum_i omega_i^2``. The weighted variance
-    of the labels is ``v = sum_i omega_i (y_i - p)^2``. If labels are independent noise of variance V, the
-    mean of v is ``V (1 - s)``, and the mean squared distance of a new label from p is ``V (1 + s)``.
-    Therefore the square of the result is ``v (1 + s) / (1 - s)``. There must be two tokens or more.
-
-    In a narrow window one token has nearly all the weight, and v and ``1 - s`` vanish. Both are computed
-    without cancellation, from the weights of all tokens but this heaviest one, normalized among themselves.
+    In a narrow window v and ``1 - s`` vanish. They are computed without cancellation, from the weights of all
+    tokens but the heaviest one.
     """
     labels = y.reshape(len(y), -1)
     squares = np.empty((len(queries), labels.shape[1]))
     by_distance = _largest_score(X, queries, w)[1]
 
     def average(rows: slice) -> None:
-        """Set the squared deviations in ``squares`` for a block of queries.
-
-        Arrays over tokens are (queries, n).
-        """
+        """Set ``squares`` for a block of queries; arrays over tokens are (queries, n)."""
         scores = _scores(queries[rows], X, w, by_distance)
         row = np.arange(len(scores))
         heaviest = scores.argmax(axis=1)
@@ -301,28 +276,27 @@ def deviations(X: Array, y: Array, queries: Array, w: float) -> Array:
         second_highest = scores.max(axis=1)
         scores -= second_highest[:, None]
         others = _exp(scores)
-        # `_exp` gives at least e^-500, also for minus infinity
+        # `_exp` gives e^-500 for minus infinity
         others[row, heaviest] = 0
         total = others.sum(axis=1)
         others /= total[:, None]
-        # this is the weight of the others divided by that of the heaviest
+        # this is the weight of the others over that of the heaviest
         odds = total * _exp(second_highest - highest)
-        # this is the weight of all tokens but the heaviest
+        # this is the weight of the others
         rest = odds / (1 + odds)
         square = np.einsum("qn,qn->q", others, others)
         s = (1 - rest) ** 2 + rest**2 * square
-        # This is `rest` (1 + s) / (1 - s), because 1 - s is `rest` times the denominator. Below, `spread` is
-        # v / `rest`. So their product is v (1 + s) / (1 - s) without a division by `rest`, which may vanish.
+        # As 1 - s is `rest` (2 - rest - rest square), this is `rest` (1 + s) / (1 - s). Below, `spread` is v
+        # over `rest`, so that nothing is divided by `rest`, which may vanish.
         factor = (1 + s) / (2 - rest - rest * square)
         for column, label in enumerate(labels.T):
-            # the heaviest token's label is subtracted, so that this token does not contribute to sums
+            # without the label of the heaviest token, this token does not contribute
             away = label - label[heaviest, None]
             mean = np.einsum("qn,qn->q", others, away)
             spread = np.einsum("qn,qn,qn->q", others, away, away) - rest * mean**2
-            # equal labels leave a rounding error of either sign
+            # rounding may leave a negative number
             squares[rows, column] = factor * np.maximum(spread, 0)
 
-    # with fewer queries at once, tokens would be read from memory more often
     in_threads(average, _cut(len(queries), max(16, _TILE // len(X))))
     return np.sqrt(squares).reshape(len(queries), *y.shape[1:])
 
@@ -331,21 +305,19 @@ class Placement:
     """Places your tokens for attention to compare them.
 
     Scores ``w x.q`` prefer long tokens. On a sphere all tokens are equally long, and scores prefer the near
-    tokens. Attention is then the Nadaraya-Watson kernel smoother with a Gaussian kernel. There are three ways
-    to place rows:
+    tokens. Attention is then the Nadaraya-Watson kernel smoother with a Gaussian kernel. There are three
+    modes:
 
     - ``"lift"``: the median of each column is subtracted, and rows are divided by a radius R. R is four times
       the largest distance of a token from the medians. One more coordinate, ``sqrt(1 - |x|^2)``, lifts the
-      rows to a unit sphere of one dimension more. So rows of different length stay apart. The window w has
-      the bandwidth ``R / sqrt(w)`` in the unit of the data. Distances along a radius are stretched by less
-      than 4 %. A query farther than R from the medians is pulled back to the distance R. An outlier makes R
-      and w large, but leaves the bandwidth as it is.
+      rows to a unit sphere of one dimension more. The window w has the bandwidth ``R / sqrt(w)`` in the unit
+      of the data. A query farther than R from the medians is pulled back to the distance R.
     - ``"center"``: the mean is subtracted, and each row is divided by its length, which is lost. This suits
       many columns, and labels that depend on directions.
     - ``"as is"``: nothing is done.
 
     Args:
-        X: Tokens, (n, d), which say where the center is, and how large R.
+        X: Tokens, (n, d), which set the center and R.
         mode: ``"lift"``, ``"center"`` or ``"as is"``.
 
     Attributes:
@@ -355,8 +327,7 @@ class Placement:
 
     Raises:
         ValueError: For tokens that `predict` refuses, an unknown ``mode``, and ``"center"`` with one column,
-            where the sphere would be two points. When called, for rows that do not fit, also in the names of
-            their columns.
+            where the sphere would be two points. When called, for rows that do not fit.
 
     >>> place = Placement([[0.0], [2.0]])
     >>> place([[1.0], [3.0]])
@@ -367,12 +338,12 @@ class Placement:
     MODES = ("lift", "center", "as is")
 
     def __init__(self, X: ArrayLike, mode: str = "lift") -> None:
-        """Find center and radius of tokens."""
+        """Find center and radius."""
         self._columns = column_names(X)
         self._fit(check_tokens(X), choice(mode, "mode", self.MODES))
 
     def _fit(self, tokens: Array, mode: str) -> None:
-        """Set mode, center and radius for checked tokens; ValueError for "center" with one column."""
+        """Set mode, center and radius for checked tokens."""
         if mode == "center" and tokens.shape[1] == 1:
             raise ValueError(
                 'X has n_features = 1: must be 2 or more to place by "center", as the sphere would be two '
@@ -383,7 +354,7 @@ class Placement:
         if mode == "center":
             self.center = tokens.mean(axis=0)
         if mode == "lift":
-            # one far token would move a mean, and all other tokens would lose digits
+            # one far token would move a mean
             self.center = np.median(tokens, axis=0)
             farthest = float(np.linalg.norm(tokens - self.center, axis=1).max())
             # if all tokens are equal, any radius will do
@@ -404,7 +375,7 @@ class Placement:
 
 
 def placement_of(tokens: Array, mode: str = "lift") -> Placement:
-    """Return the `Placement` of tokens that are checked."""
+    """Return the `Placement` of checked tokens."""
     place = Placement.__new__(Placement)
     place._columns = None
     place._fit(tokens, mode)
@@ -412,7 +383,7 @@ def placement_of(tokens: Array, mode: str = "lift") -> Placement:
 
 
 def place_rows(place: Placement, rows: Array) -> Array:
-    """Return rows (..., d), which are checked, as a `Placement` places them."""
+    """Return checked rows (..., d) as a `Placement` places them."""
     if place.mode == "as is":
         return rows
     x = (rows - place.center) / place.radius
@@ -420,11 +391,10 @@ def place_rows(place: Placement, rows: Array) -> Array:
     if place.mode == "center":
         # a row at the center has no direction, and stays there
         return np.asarray(x / np.where(length > 0, length, 1.0))
-    # The mode is "lift", and lengths are in units of R: a row beyond R is pulled back to it.
+    # the mode is "lift", and lengths are in units of R
     x /= np.maximum(length, 1.0)
     length = np.minimum(length, 1.0)
-    # For short rows this root is exactly one. The root of (1 - length) (1 + length) would differ from one by
-    # rounding, and not equally in all short rows.
+    # the root of (1 - length) (1 + length) would differ from one by rounding in some short rows
     return np.concatenate([x, np.sqrt(1 - length**2)], axis=-1)
 
 
@@ -437,12 +407,9 @@ def best_window(
 ) -> BestWindow:
     """Find the window that predicts each label best from all the others.
 
-    Every label is left out once, and predicted from all the others. If there are more than 5,000 labels, only
-    5,000 are left out, drawn at random with a fixed seed, so that time grows with n and not with its square.
-    The windows that are tried are w = 0 and a geometric grid, on which each window is sqrt(2) times the one
-    before. The first window of the grid hardly differs from the mean of all labels. The last copies the
-    nearest label for half of the tokens. Between windows of the grid a loss is interpolated by a polynomial
-    in log w. If tokens are multiplied by s, windows are divided by s^2.
+    If there are more than 5,000 labels, only 5,000 are left out, drawn with a fixed seed. So time grows with
+    n and not with its square. The windows that are tried are w = 0 and a geometric grid, from nearly the mean
+    of all labels to copies of the nearest. If tokens are multiplied by s, windows are divided by s^2.
 
     Args:
         X: Tokens, (n, d), at least two.
@@ -452,7 +419,7 @@ def best_window(
             each token is left out by itself.
         same_unit: Whether the errors of several columns of y are summed as they are, which is right for the
             indicators of classes. Otherwise the error of each column is divided by the variance of the
-            column, so that the sum does not depend on the columns' units.
+            column.
 
     Raises:
         ValueError: For data that `predict` refuses, and fewer than two tokens. If groups have another shape,
@@ -471,19 +438,19 @@ def find_window(X: Array, labels: Array, group: NDArray[np.intp]) -> BestWindow:
     """
     n = len(X)
     chosen = draw_left_out(group)
-    # here tokens are the queries, too, so that one of them stands for the queries
+    # tokens are the queries, too
     sphere = _have_one_length(X, X[:1])
     smallest, octaves = _choose_windows(X, sphere)
-    # the bases are the windows of the first octave, and each further octave has the bases doubled once more
+    # each further octave has these windows doubled once more
     bases = smallest * 2.0 ** (np.arange(_PER_OCTAVE) / _PER_OCTAVE)
     windows = np.append(0.0, (2.0 ** np.arange(octaves)[:, None] * bases).ravel())
-    # this bounds the size of all scores at w = 1
+    # this bounds the scores at w = 1
     largest = _largest_length(X) ** 2
     by_distance = sphere and windows[-1] * largest > MAX_PRODUCT
     losses = np.empty((windows.size, chosen.size))
     summed = np.column_stack([labels, np.ones(n)])
-    # At w = 0 the mean label of all other groups is predicted. For each token, `others` are the sums over
-    # these groups, (n, k + 1): the total minus the sum over the own group. The last column counts tokens.
+    # At w = 0 the mean label of all other groups is predicted. ``others`` are sums over these groups,
+    # (n, k + 1), and the last column counts tokens.
     group_sums = np.array([np.bincount(group, column) for column in summed.T]).T
     others = summed.sum(axis=0) - group_sums[group]
     losses[0] = np.sum((labels - others[:, :-1] / others[:, -1:])[chosen] ** 2, axis=1)
@@ -493,24 +460,22 @@ def find_window(X: Array, labels: Array, group: NDArray[np.intp]) -> BestWindow:
     def leave_out(places: slice) -> None:
         """Set the losses for all windows but w = 0, of the labels at these ``places`` of ``chosen``."""
         rows = chosen[places]
-        # These are weighted sums over tokens of labels and of ones. Row 0, that of w = 0, is not used.
+        # these are weighted sums of labels and of ones; row 0, that of w = 0, is not used
         sums = np.zeros((windows.size, rows.size, summed.shape[1]))
-        # This is a lower bound of all scores. It keeps `highest` finite if all tokens of the first tile are
-        # left out.
+        # this lower bound of all scores is finite even if all tokens of the first tile are left out
         highest: Array | float = -2 * largest
         for tokens in tiles:
-            # from `_shift` on these are scores at w = 1 minus the highest one of the row
+            # after `_shift` these are scores at w = 1 minus the highest one of the row
             gaps = _scores(X[rows], X[tokens], 1.0, by_distance)
-            # a token that is left out has a weight of at most e^-500, which is negligible
+            # the weight of a token that is left out is negligible, at most e^-500
             gaps[group[rows][:, None] == group[tokens]] = -np.inf
             highest, fall = _shift(gaps, highest)
             sums *= _exp(windows[:, None, None] * fall)
             weights = np.empty_like(gaps)
-            # in `windows` those of one base are _PER_OCTAVE apart, and the first of all is w = 0
+            # ``windows[0]`` is 0, and the windows of one base are _PER_OCTAVE apart
             for first_of_base, base in enumerate(bases, start=1):
                 for octave, at in enumerate(range(first_of_base, windows.size, _PER_OCTAVE)):
                     if octave % _SQUARED:
-                        # the window is twice the one before, so its weights are the squares
                         weights *= weights
                     else:
                         _exp(np.multiply(base * 2.0**octave, gaps, out=weights))
@@ -542,7 +507,7 @@ def draw_left_out(group: NDArray[np.intp]) -> NDArray[np.intp]:
 def make_comparable(y: Array, same_unit: bool) -> Array:
     """Return labels as columns (n, k), each minus its mean, because a mean far from zero costs digits.
 
-    Of several columns, each is divided by its standard deviation, unless they have the ``same_unit``.
+    Several columns are divided by their standard deviations, unless they have the ``same_unit``.
     """
     columns = y.reshape(len(y), -1)
     labels: Array = columns - columns.mean(axis=0)
@@ -556,23 +521,18 @@ def make_comparable(y: Array, same_unit: bool) -> Array:
 
 
 def number_groups(value: Any, n: int) -> NDArray[np.intp]:
-    """Return the number of each token's group, (n,), counted from 0. With None each token is a group.
-
-    Raises:
-        ValueError: For another shape than (n,), for entries that are missing or cannot be sorted, and unless
-            there are two groups or more.
-    """
+    """Return the number of each token's group, (n,), counted from 0; with None each token is a group."""
     if value is None:
         if n < 2:
             raise ValueError(f"X has n_samples = {n}: must be 2 or more, one of which is left out")
         return np.arange(n)
     value = masked_as_nan(value)
-    # From a list of text and numbers NumPy would make text: NaN would become "nan", and 1 would equal "1".
+    # NumPy would make text of a list of text and numbers, and NaN would become "nan"
     value = np.asarray(value) if hasattr(value, "dtype") else np.asarray(value, dtype=object)
     if value.shape != (n,):
         raise ValueError(f"groups has shape {value.shape}: must be ({n},), one for each token")
     try:
-        # numbers and times that are missing differ from themselves
+        # missing numbers and times differ from themselves
         missing = np.flatnonzero(value != value)
         if missing.size:
             raise ValueError(
@@ -597,34 +557,31 @@ def _find_minimum(windows: Array, losses: Array, group: NDArray[np.intp]) -> Bes
     at, last = int(risks.argmin()), windows.size - 1
     edge = "mean" if at == 0 else "nearest" if at == last else ""
     best = float(at)
-    # The minimum is refined between the two neighbors of the least point, if both have a logarithm. Window 1
-    # has the neighbor w = 0.
+    # The minimum is refined if both neighbors have a logarithm; that of window 1 is w = 0.
     if 1 < at < last:
         near = at + np.linspace(-1, 1, 2001)
         best = float(near[(_weigh_windows(near, at, last) @ risks).argmin()])
-    # the cube makes `places_below` and `places_above` dense near the best place
+    # the cube makes places dense near the best one
     steps = np.linspace(0, 1, _POINTS) ** 3
-    # between w = 0 and the first window there are no places
+    # there are no places between w = 0 and the first window
     begin = max(1.0, best)
     places_below = best - (best - 1) * steps[::-1]
     places_above = begin + (last - begin) * steps
     places = np.concatenate([[0.0], places_below if at > 0 else [], places_above])
     weights = _weigh_windows(places, at, last) - _weigh_windows(np.array([best]), at, last)
-    # A row of `weights` is a difference of two rows that each sum to one, and so sums to zero. Therefore the
-    # losses of the least point may be subtracted from all losses, which keeps digits.
+    # Rows of `weights` sum to zero, so that the losses of the least point may be subtracted, which keeps
+    # digits.
     excess = losses - losses[at]
-    # Losses of one group depend on each other, so each group is one observation, and `units` has the number
-    # of the observation for each label.
+    # Losses of one group depend on each other, so that each group is one observation.
     units = np.unique(group, return_inverse=True)[1]
     deviations = excess - excess.mean(axis=1, keepdims=True)
     sums = np.array([np.bincount(units, row) for row in deviations])
     count = sums.shape[1]
-    # This is the covariance of the risks of any two windows. The factor count / (count - 1) makes up for the
-    # mean that was subtracted.
+    # this is the covariance of the risks of any two windows
     covariance = sums @ sums.T * (count / (count - 1) / losses.shape[1] ** 2)
     variance = np.einsum("pi,ij,pj->p", weights, covariance, weights)
     error = np.sqrt(np.maximum(variance, 0))
-    # at these places the risk exceeds that of the best place by at most one standard error
+    # at these places the risk exceeds the least by at most one standard error
     alike = places[weights @ excess.mean(axis=1) <= error]
     w = _find_window_at(windows, best)
     low = _find_window_at(windows, alike[0])
@@ -633,14 +590,11 @@ def _find_minimum(windows: Array, losses: Array, group: NDArray[np.intp]) -> Bes
 
 
 def _weigh_windows(places: Array, at: int, last: int) -> Array:
-    """Return weights (places, windows) that interpolate.
+    """Return weights (places, windows), whose product with the values of a curve interpolates the curve.
 
-    Row i of the weights times the values of a curve at all windows is the value of the curve at place i.
-
-    Window k is at place k, from w = 0 at place 0 to the last window at ``last``. Between windows the value is
-    that of a polynomial in log w through five windows, or through fewer at the ends of the curve. The middle
-    one of the five is ``at``, the window of the least risk, for places up to 1 away from it, and the nearest
-    window for other places.
+    Window k is at place k, from w = 0 at place 0 to the last window at ``last``. The value is that of a
+    polynomial in log w through five windows, or fewer at the ends. The middle one is ``at``, the window of
+    the least risk, for places up to 1 away from it, and the nearest window for other places.
     """
     weights = np.zeros((places.size, last + 1))
     weights[places == 0, 0] = 1
@@ -650,14 +604,14 @@ def _weigh_windows(places: Array, at: int, last: int) -> Array:
         rows = np.flatnonzero((middle == center) & (places > 0))
         for window in near:
             others = near[near != window]
-            # this is Lagrange's polynomial, one at this window and zero at the others
+            # Lagrange's polynomial is one at this window and zero at the others
             factors = (places[rows, None] - others) / (window - others)
             weights[rows, window] = factors.prod(axis=1)
     return weights
 
 
 def _find_window_at(windows: Array, place: float) -> float:
-    """Return the window at a place: the k-th at place k, and between windows log w is linear in the place."""
+    """Return the window at a place; log w is linear in the place between windows."""
     near = round(place)
     return float(windows[near] * 2 ** ((place - near) / _PER_OCTAVE))
 
@@ -666,26 +620,25 @@ def _choose_windows(X: Array, sphere: bool) -> tuple[float, int]:
     """Return the smallest window above 0 that is tried, and the number of octaves.
 
     There are zero octaves if each token has equal scores with all others, as for equal tokens or for two.
-    ``sphere`` says whether all tokens have one length, so that scores may be computed from distances.
+    ``sphere`` says whether all tokens have one length.
     """
     n = len(X)
-    # The spread is the root mean square of the scores X (X - mean)', an n x n matrix. The product of the
-    # triangular factors of X and X - mean has the same norm, and is small.
+    # The spread is the root mean square of the scores X (X - mean)'. The product of the triangular factors of
+    # X and X - mean has the same norm, and is small.
     factors = [np.linalg.qr(part, mode="r") for part in (X, X - X.mean(axis=0))]
     spread = float(np.linalg.norm(np.inner(*factors))) / n
-    # at most 64 of the tokens stand for all in the median of `gaps` below
+    # at most 64 tokens stand for all
     rows = np.unique(np.linspace(0, n - 1, min(n, 64)).astype(int))
     scores = _scores(X[rows], X, 1.0, sphere)
     # a token is not its own neighbor
     scores[np.arange(rows.size), rows] = -np.inf
     highest = scores.max(axis=1, keepdims=True)
-    # Scores that differ by less than `tiny` count as equal. On a sphere scores are minus half the squared
-    # distances, and a rounding error is proportional to the score. Otherwise it is proportional to the
-    # largest product. There `tiny` has a share of the spread, too, which bounds the number of octaves.
+    # Scores that differ by less than `tiny` are equal up to rounding, which on a sphere is proportional to
+    # the score, and otherwise to the largest product. The share of the spread bounds the number of octaves.
     size = float(np.abs(X).max()) ** 2
     tiny = -1e-9 * highest if sphere else 1e-9 * spread + 1e-14 * X.shape[1] * size
     gaps = highest - scores
-    # this is by how much the highest score of each token exceeds the next score that differs from it
+    # this is by how much the highest score of each token exceeds the next
     gaps = np.where(gaps > tiny, gaps, np.inf).min(axis=1)
     gaps = gaps[np.isfinite(gaps)]
     if gaps.size == 0:
@@ -697,15 +650,12 @@ def _choose_windows(X: Array, sphere: bool) -> tuple[float, int]:
 
 
 def _scores(queries: Array, X: Array, w: float, by_distance: bool) -> Array:
-    """Return the scores of few queries with all tokens, (queries, tokens).
-
-    A score is w times the inner product, or with ``by_distance`` w times `nearness`.
-    """
+    """Return w times inner products, or w times `nearness`, of few queries with all tokens."""
     if by_distance:
         return w * nearness(queries, X)
     queries = w * queries
     found = np.empty((len(queries), len(X)))
-    # each product is so small that OpenBLAS does not start threads of its own
+    # OpenBLAS starts threads of its own for larger products
     step = max(1, _MAX_MULTIPLICATIONS // queries.size)
     for start in range(0, len(X), step):
         tokens = slice(start, start + step)
@@ -716,8 +666,8 @@ def _scores(queries: Array, X: Array, w: float, by_distance: bool) -> Array:
 def nearness(queries: Array, X: Array) -> Array:
     """Return minus half the squared distances of few queries from all tokens, (queries, tokens).
 
-    If all rows have one length, this is the inner product minus a constant. Inner products of long rows lose
-    digits, while the distances of near rows keep theirs. Coordinates that differ by rounding count as equal.
+    If all rows have one length, this is the inner product minus a constant, but keeps the digits of near
+    rows. Coordinates that differ by rounding count as equal.
     """
     found = np.zeros((len(queries), len(X)))
     for q_a, x_a in zip(queries.T, X.T, strict=True):
@@ -732,27 +682,22 @@ def nearness(queries: Array, X: Array) -> Array:
 def in_threads(work: Callable[[Any], None], blocks: Sequence[Any]) -> None:
     """Call ``work`` on every block; each call writes to its own rows."""
     count = min(threads.available(), _MAX_THREADS, len(blocks))
-    # A single thread is the caller's own, since Python in a browser cannot start another. The caller may
-    # have set NumPy to raise an error if a number underflows. Here a weight may underflow to zero. Other
-    # threads do not have the caller's settings.
+    # Python in a browser cannot start a thread. The caller may have set NumPy to raise on underflow, which
+    # other threads do not see.
     if count == 1:
         with np.errstate(under="ignore"):
             for block in blocks:
                 work(block)
         return
     with ThreadPoolExecutor(count) as pool:
-        # the list waits for all blocks, and raises an error of work
+        # the list waits for all blocks, and raises their errors
         list(pool.map(work, blocks))
 
 
 def _cut_tiles(queries: int, summed: Array) -> tuple[list[slice], list[slice]]:
-    """Return blocks of queries and blocks of tokens; a tile is a block of queries with a block of tokens.
-
-    ``queries`` is the number of queries, and ``summed`` has a row for each token.
-    """
+    """Return blocks of queries and blocks of tokens; ``summed`` has a row for each token."""
     tokens, columns = summed.shape
-    # The scores of a tile are multiplied with all columns of `summed`. This product, too, must be so small
-    # that OpenBLAS computes it on one thread.
+    # the product of a tile with all columns of `summed` must also be computed on one thread
     size = min(_TILE, _MAX_MULTIPLICATIONS // columns)
     rows = max(_QUERIES, size // tokens)
     return _cut(queries, rows), _cut(tokens, max(1, size // rows))
@@ -774,7 +719,7 @@ def check_tokens(X: ArrayLike) -> Array:
 
 
 def check_data(X: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
-    """Return tokens (n, d) and labels (n,) or (n, k) as new arrays; ValueError as `predict` raises it."""
+    """Return tokens (n, d) and labels (n,) or (n, k) as new arrays; ValueError if `predict` refuses them."""
     tokens = check_tokens(X)
     labels = table(y, "y", MAX_ABS_ENTRY)
     if labels.ndim not in (1, 2) or labels.size == 0 or len(labels) != len(tokens):
@@ -799,7 +744,7 @@ def _check_size(rows: Array, name: str) -> None:
 
 
 def _check_queries(value: Any, dim: int) -> tuple[Array, bool]:
-    """Return queries (m, d), and whether one query (d,) was given; ValueError as `predict` raises it."""
+    """Return queries (m, d), and whether one query (d,) was given."""
     queries = table(value, "queries", MAX_ABS_ENTRY)
     single = queries.ndim == 1
     if queries.ndim not in (1, 2) or queries.shape[-1] != dim or queries.size == 0:

@@ -1,10 +1,10 @@
-r"""Find which directions of your data count: a matrix in place of one window, by leaving one label out.
+"""Find which directions of your data count: a matrix in place of one window, by leaving one label out.
 
 A smoother with the matrix ``M`` has weights proportional to ``exp(-(x_i - q)' M (x_i - q) / 2)``. If all
 tokens ``M^(1/2) x`` have one length, this is softmax attention with ``w = 1`` on these tokens. If not,
 `icl.Placement` first lifts them to a sphere. The literature calls the method MLKR, metric learning for kernel
-regression (Weinberger and Tesauro 2007). Theorem 4 of paper 1 says that attention should give
-irrelevant directions a weight of zero.
+regression (Weinberger and Tesauro 2007). Theorem 4 of paper 1 says that attention should give irrelevant
+directions a weight of zero.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ __all__ = ["BestMatrix", "best_matrix"]
 Array = NDArray[np.float64]
 
 KINDS = ("diagonal", "full")
-#: This share of the tokens is held out to test whether directions gain anything.
+#: Share of the tokens that is held out.
 _HELD_OUT = 1 / 3
-#: One-sided confidence at which a gain counts: that of two standard errors of a normal distribution.
+#: One-sided confidence at which a gain counts: two standard errors of a normal distribution.
 _CONFIDENCE = float(ndtr(2))
-#: The search takes at most this many steps.
+#: Steps of the search.
 _MAX_STEPS = 60
-#: Each thread computes this many scores at once.
+#: Scores that a thread computes at once.
 _BLOCK = 2**18
-#: The queries are cut into this many parts, which threads share; each part has sums of its own.
+#: Parts of the queries, which threads share.
 _PARTS = 16
 
 
@@ -58,17 +58,14 @@ class BestMatrix:
 
     Attributes:
         M: The matrix of the weights ``exp(-(x_i - q)' M (x_i - q) / 2)``, (d, d), positive semidefinite.
-        kind: ``"diagonal"`` or ``"full"`` if M is a matrix that the search found. ``"none"`` and ``"scaled"``
-            are simple matrices: a multiple of the identity, and a multiple of the inverse variances of the
-            columns, as after `sklearn.preprocessing.StandardScaler`. M is the better simple matrix if that of
-            the search does not predict held-out labels better.
+        kind: ``"diagonal"`` or ``"full"`` if M is a matrix that the search found. If that does not predict
+            held-out labels better, ``"none"`` or ``"scaled"``: M is a multiple of the identity, or of the
+            inverse variances of the columns, whichever is better.
         gain: The share by which the matrix of the search lowers the mean squared error of held-out labels,
-            compared with the better simple matrix; negative if it raises the error. A gain hardly above two
-            standard errors is too large in the mean, because smaller gains do not count: .2 in place of .1 in
-            a simulation of 30 data sets with 150 rows and six columns, in 4 of which the gain counted.
+            compared with the better simple one. A gain hardly above two standard errors is too large in the
+            mean, because smaller gains do not count.
         error: The standard error of ``gain``.
-        root: The symmetric root of M, (d, d); a `BestMatrix`, called with rows, multiplies the rows by this
-            root.
+        root: The symmetric root of M, (d, d).
         columns: The labels of the columns, if the tokens were a data frame; None otherwise.
     """
 
@@ -85,8 +82,7 @@ class BestMatrix:
         The weights are then ``exp(-|z_i - z_q|^2 / 2)`` of the rows z that are returned.
 
         Raises:
-            ValueError: If the shape or the names of the columns do not fit, or an entry is not a finite
-                number of size at most 1e60.
+            ValueError: If the shape or the column names do not fit, or an entry is not a finite number.
         """
         same_columns(rows, "rows", self.columns)
         rows = table(rows, "rows", MAX_ABS_ENTRY)
@@ -106,18 +102,14 @@ def best_matrix(
 ) -> BestMatrix:
     """Find the matrix that predicts each label best from all the others, if a matrix helps.
 
-    The search takes at most 60 steps of L-BFGS on the leave-one-out error, whose gradient has a closed form.
-    Its start is the best multiple of the identity, or the best multiple of the inverse variances of the
-    columns, whichever has the smaller error. So columns may have unequal units.
+    The search minimizes the leave-one-out error. It starts at the best multiple of the identity, or of the
+    inverse variances of the columns, so that columns may have unequal units.
 
     The first search sees two thirds of the tokens. If its matrix predicts the labels of the other third
-    better than the start does, the search is repeated with all tokens, and its matrix is the result.
-    Otherwise the result is the start for all tokens. Better means by two standard errors, or for few tokens
-    by as many as Student's distribution asks. If labels do not depend on directions, the matrix of the search
-    seems better by chance in about one data set in forty, and in one in ten of those with a dozen tokens.
+    better than the start does, by two standard errors, the search is repeated with all tokens. Otherwise the
+    result is the start for all tokens.
 
-    A gradient costs n^2 d operations, or 5,000 n d if n is above 5,000, since at most 5,000 labels are left
-    out.
+    Time grows with n^2 d, and with n d for n above 5,000, since at most 5,000 labels are left out.
 
     Args:
         X: Tokens, (n, d), at least six.
@@ -140,7 +132,7 @@ def best_matrix(
 
 
 def find_matrix(X: Array, labels: Array, group: NDArray[np.intp], kind: str) -> BestMatrix:
-    """Return the best matrix for checked tokens (n, d); ValueError for fewer than six groups.
+    """Return the best matrix for checked tokens (n, d).
 
     The labels, (n, k), come from `icl.data.make_comparable`, and ``group``, (n,), is the number of each
     token's group.
@@ -150,15 +142,15 @@ def find_matrix(X: Array, labels: Array, group: NDArray[np.intp], kind: str) -> 
         raise ValueError(
             f"X has {count} tokens, or groups of tokens: must have 6 or more, a third of which is held out"
         )
-    # the weights depend on differences of tokens only; near zero their inner products are rounded by less
+    # near zero inner products are rounded by less, and weights depend on differences only
     tokens = X - np.median(X, axis=0)
-    # the stopping rule depends on the size of the error; scaling by a power of two is exact
+    # the stopping rule depends on the size of the error; this scaling is exact
     labels = np.ldexp(labels, -int(np.frexp(np.abs(labels).max())[1]))
-    # groups are chosen at random, since the tokens may be sorted
+    # the tokens may be sorted
     order = np.random.default_rng(0).permutation(count)
     chosen = np.isin(group, order[: math.ceil((1 - _HELD_OUT) * count)])
     seen, held_out = np.flatnonzero(chosen), np.flatnonzero(~chosen)
-    # at most 5,000 of the held-out labels are predicted
+    # at most 5,000 labels are predicted
     held_out = held_out[draw_left_out(group[held_out])]
 
     def measure_losses(root: Array) -> Array:
@@ -172,7 +164,7 @@ def find_matrix(X: Array, labels: Array, group: NDArray[np.intp], kind: str) -> 
         measure_losses(start.root), measure_losses(root), group[held_out]
     )
     start = _find_start(tokens, labels, group)
-    # this quantile of Student's distribution is two for many groups, and larger for few
+    # this quantile is two for many groups, and larger for few
     if gain > float(stdtrit(groups - 1, _CONFIDENCE)) * error:
         root = _search(tokens, labels, group, kind, start)
     else:
@@ -184,17 +176,15 @@ def find_matrix(X: Array, labels: Array, group: NDArray[np.intp], kind: str) -> 
 def _measure_gain(before: Array, after: Array, group: NDArray[np.intp]) -> tuple[float, float, int]:
     """Return the gain, its standard error, and the number of groups.
 
-    ``before`` and ``after``, (m,), are the squared errors of held-out labels, with the start and with the
-    matrix of the search. The gain is the share by which the mean of ``after`` is below the mean of
-    ``before``. ``group``, (m,), is the number of each label's group.
+    ``before`` and ``after``, (m,), are the squared errors of held-out labels with the start and with the
+    matrix of the search, and ``group``, (m,), is the number of each label's group.
     """
     total = float(before.sum())
     group_index = np.unique(group, return_inverse=True)[1]
     if total == 0:
         return 0.0, 0.0, int(group_index.max()) + 1
     gain = float((before - after).sum()) / total
-    # This is the standard error of a ratio of two means. Losses of one group depend on each other, so each
-    # group is one observation.
+    # This is the standard error of a ratio of two means, in which each group is one observation.
     residuals = np.bincount(group_index, (before - after) - gain * before)
     count = residuals.size
     error = math.sqrt(count / (count - 1) * float(np.sum(residuals**2))) / total
@@ -203,10 +193,7 @@ def _measure_gain(before: Array, after: Array, group: NDArray[np.intp]) -> tuple
 
 @dataclass(frozen=True)
 class _Start:
-    """A start of the search: its M is a multiple of the identity or of the columns' inverse variances.
-
-    The root of M is diagonal, ``size / units``, and ``error`` is the leave-one-out error.
-    """
+    """A start of the search: M is a multiple of the identity or of the columns' inverse variances."""
 
     kind: str
     size: float
@@ -219,10 +206,10 @@ class _Start:
 
 
 def _find_start(X: Array, y: Array, group: NDArray[np.intp]) -> _Start:
-    """Return the better of two starts: best multiples of the identity, and of the inverse variances."""
+    """Return the better of the two starts."""
     starts = []
     units_of = {"none": np.ones(X.shape[1])}
-    # for a single column the two starts are the same
+    # for a single column both starts are the same
     if X.shape[1] > 1:
         units_of["scaled"] = _deviations(X)
     for kind, units in units_of.items():
@@ -246,24 +233,23 @@ def _search(X: Array, y: Array, group: NDArray[np.intp], kind: str, begin: _Star
     """Return the A, (d, d), for which the search finds a small leave-one-out error of ``M = A A'``."""
     dim = X.shape[1]
     spread = _deviations(X)
-    # The start is A = diag(size / units). The gradient vanishes at A = 0, so the start is not too small: the
-    # largest entry of tokens times A is at least 1e-3. If all tokens are zero, 1 stands for this entry.
+    # The gradient vanishes at A = 0, so that the largest entry of tokens times A is at least 1e-3 at the
+    # start.
     largest = float(np.abs(X / begin.units).max()) or 1.0
     size = max(begin.size, 1e-3 / largest)
-    # Below, columns are divided by their spread, so that their numbers are near one. For such columns the
-    # start is diag(start_root).
+    # columns are divided by their spread, so that all numbers are near one
     start_root = size * spread / begin.units
     X = X / spread
 
     def make_factor(numbers: Array) -> Array:
-        """Return A, (d, d), for the numbers that are searched: the start times a diagonal or full matrix."""
+        """Return A, (d, d): the start times a diagonal or full matrix of the numbers."""
         A = np.diag(numbers) if kind == "diagonal" else numbers.reshape(dim, dim)
         return np.asarray(start_root[:, None] * A)
 
     def loss_and_slope(numbers: Array) -> tuple[float, Array]:
         A = make_factor(numbers)
         loss, slope = left_out_gradient(X, y, A, group)
-        # the gradient in A is 2 dL/dM A, and A is diag(start_root) times the numbers
+        # the gradient in A is 2 dL/dM A
         by_numbers = 2 * start_root[:, None] * (slope @ A)
         return loss, np.diag(by_numbers).copy() if kind == "diagonal" else by_numbers.ravel()
 
@@ -277,28 +263,26 @@ def _search(X: Array, y: Array, group: NDArray[np.intp], kind: str, begin: _Star
 def left_out_gradient(X: Array, y: Array, A: Array, group: NDArray[np.intp]) -> tuple[float, Array]:
     """Return the leave-one-out error at ``M = A A'`` and its gradient in M, symmetric, (d, d).
 
-    The error is the mean squared error of m labels: all n, or 5,000 that `icl.data.draw` chooses of more.
-
     Let omega be the weights, p the predictions, and ``G_ij = 2/m omega_ij (p_i - y_i).(y_j - p_i)``. The
-    gradient is ``-1/2 (X' diag(c) X - X' G X - X' G' X)``, where c are the sums of the columns of G. The sums
-    of the rows of G are zero, and add nothing.
+    gradient is ``-1/2 (X' diag(c) X - X' G X - X' G' X)``, where c are the sums of the columns of G, and m
+    the number of labels that `icl.data.draw` leaves out.
 
     Args:
         X: Tokens, (n, d).
         y: Labels, (n, k).
         A: A factor of M, (d, r).
-        group: The number of each token's group, (n,). Tokens of a group are left out together.
+        group: The number of each token's group, (n,).
     """
     n = len(X)
     Z = X @ A
     half_squares = 0.5 * np.sum(Z**2, axis=1)
-    # If tokens are long, inner products are rounded by too much, and distances are computed from differences.
+    # inner products of long tokens are rounded by too much
     far = bool(half_squares.max() > MAX_PRODUCT)
     at_once = max(1, _BLOCK // n)
     chosen = draw(n)
     parts = np.array_split(chosen, min(_PARTS, chosen.size))
     losses = np.zeros(n)
-    # These are G X, and sums of the columns of G over the queries of each part, both without the factor 2/m.
+    # These are G X, and the column sums of each part, both without the factor 2/m.
     products = np.zeros_like(X)
     columns = np.zeros((len(parts), n))
 
@@ -312,13 +296,12 @@ def left_out_gradient(X: Array, y: Array, A: Array, group: NDArray[np.intp]) -> 
             weights = nearness(Z[rows], Z)
         else:
             weights = Z[rows] @ Z.T
-            # the result is minus half the squared distances, up to a constant in each row
+            # up to a constant in each row, this is minus half the squared distances
             weights -= half_squares
         own_group = group[rows][:, None] == group
         weights[own_group] = -np.inf
         weights -= weights.max(axis=1, keepdims=True)
-        # The exponentials of smaller numbers are subnormal, and slow. They are negligible beside the largest
-        # weight, 1.
+        # exponentials of smaller numbers are subnormal, and slow
         np.maximum(weights, -708.0, out=weights)
         np.exp(weights, out=weights)
         # the maximum has replaced minus infinity, too
@@ -327,13 +310,13 @@ def left_out_gradient(X: Array, y: Array, A: Array, group: NDArray[np.intp]) -> 
         predicted = weights @ y
         missed = predicted - y[rows]
         losses[rows] = np.sum(missed**2, axis=1)
-        # with the factor (p_i - y_i).(y_j - p_i) the weights become rows of G without 2/m
+        # the weights become rows of G without 2/m
         weights *= missed @ y.T - np.sum(missed * predicted, axis=1, keepdims=True)
         products[rows] = weights @ X
         return np.asarray(weights.sum(axis=0))
 
     in_threads(sum_part, range(len(parts)))
-    # the factor 2/m of G times the factor 1/2 of the gradient is 1/m, by which the result is divided
+    # the factor 2/m of G times 1/2 of the gradient is 1/m
     cross = X.T @ products
     gradient = -(X.T * columns.sum(axis=0)) @ X + cross + cross.T
     return float(losses.sum()) / chosen.size, gradient / chosen.size
@@ -346,11 +329,11 @@ def _predict_held_out(
     Z = X @ A
     place = placement_of(Z[tokens])
     placed, asked = (place_rows(place, Z[part]) for part in (tokens, queries))
-    # with w = R^2 the bandwidth R / sqrt(w) is one, and the weights are those of A A'
+    # with w = R^2 the bandwidth is one
     return predict_rows(placed, y[tokens], asked, place.radius**2)
 
 
 def _make_symmetric(A: Array) -> Array:
-    """Return the symmetric root of A A': it has the left singular vectors and the singular values of A."""
+    """Return the symmetric root of A A'."""
     left, values, _ = np.linalg.svd(A)
     return np.asarray((left * values) @ left.T)

@@ -1,7 +1,4 @@
-"""PyTorch, where it is installed: training, sampling and attention of tensors need it.
-
-The exact risk, function classes, and `icl.data` do without; a module imports it from here where it needs it.
-"""
+"""PyTorch, where it is installed; only training, sampling and attention of tensors need it."""
 
 try:
     import torch as torch

@@ -1,8 +1,4 @@
-"""One unit of softmax attention as two estimators of scikit-learn, a regressor and a classifier.
-
-Tokens are the rows of a table X. `icl.data` and `icl.directions` have the functions behind the estimators.
-No other module of the package needs scikit-learn.
-"""
+"""One unit of softmax attention as two estimators of scikit-learn, a regressor and a classifier."""
 
 from __future__ import annotations
 
@@ -54,13 +50,13 @@ __all__ = ["SoftmaxAttentionClassifier", "SoftmaxAttentionRegressor"]
 
 Array = NDArray[np.float64]
 
-#: `fit` warns if one column varies this many times as much as another column. A window that resolves the
-#: narrow column would be a hundredth of the wide column, and would need many thousands of rows.
+#: `fit` warns if one column varies this many times as much as another: a window that resolves the narrow one
+#: would need many thousands of rows.
 _UNEQUAL = 100
 
 
 class _Attention(BaseEstimator):  # type: ignore[misc]
-    """The parameters and the checks of queries that both estimators share."""
+    """The parameters of both estimators, and the checks of queries."""
 
     #: The column labels of X in `fit`, if X was a data frame.
     _labels_of_columns: tuple[Any, ...] | None = None
@@ -77,7 +73,7 @@ class _Attention(BaseEstimator):  # type: ignore[misc]
         X = masked_as_nan(X)
         without_text(X, "X")
         queries = validate_data(self, X, dtype=float, reset=False)
-        # scikit-learn compares only names that are text, and this compares all names
+        # scikit-learn compares only names that are text
         same_columns(X, "X", self._labels_of_columns)
         return table(queries, "X", MAX_ABS_ENTRY)
 
@@ -85,7 +81,7 @@ class _Attention(BaseEstimator):  # type: ignore[misc]
 class _Scored:
     """The method ``score`` of both estimators, which treats masked entries as NaN.
 
-    It stands first among the base classes, so that it replaces and calls the ``score`` of scikit-learn.
+    It stands first among the base classes, so that it replaces that of scikit-learn.
     """
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
@@ -94,7 +90,6 @@ class _Scored:
         Raises:
             ValueError: If there are NaN or masked entries, or if labels of a regressor are text.
         """
-        # `predict`, which the inherited method calls, treats the masked entries of X
         y = masked_as_nan(y)
         if isinstance(self, RegressorMixin):
             without_text(y, "y")
@@ -104,11 +99,10 @@ class _Scored:
 class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Attention):  # type: ignore[misc]
     """Predict by softmax attention over the training data, with the window of least leave-one-out error.
 
-    With tokens on a sphere, softmax attention is the Nadaraya-Watson kernel smoother with a Gaussian kernel.
+    On a sphere this is the Nadaraya-Watson kernel smoother with a Gaussian kernel.
 
     - Standardize columns of unequal scale first, for example by `sklearn.preprocessing.StandardScaler`, or
-      give each column a bandwidth by ``metric="diagonal"``. `fit` warns if one column varies more than a
-      hundred times as much as another.
+      give each column a bandwidth by ``metric="diagonal"``.
     - Give `fit` the ``groups`` if rows occur twice in the data, or if several rows belong to one person.
       Otherwise the window becomes so narrow that such rows copy each other's labels.
 
@@ -119,9 +113,7 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
             says. ``"auto"`` is ``"lift"`` or ``"center"``, whichever has the smaller leave-one-out error. For
             a single column, and where a matrix was found, ``"auto"`` is ``"lift"``.
         metric: ``"window"`` for one bandwidth in all directions; ``"diagonal"`` or ``"full"`` for the matrix
-            that `icl.best_matrix` finds. If that matrix is of kind ``"none"``, the result is that of
-            ``"window"``. If it is of kind ``"scaled"``, the result is that of ``"window"`` after each column
-            was divided by its standard deviation.
+            that `icl.best_matrix` finds.
 
     Attributes:
         w_: The window parameter that predicts.
@@ -133,9 +125,9 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
         best_matrix_: The `icl.BestMatrix`; None for ``metric="window"``.
     """
 
-    #: Whether all label columns have the same unit, so that their errors are summed without scaling.
+    #: Whether errors of label columns are summed without scaling.
     _same_unit = False
-    #: The column names of X, which the classifier sets for the warning of `fit`.
+    #: The column names of X for the warning of `fit`, set by the classifier.
     _columns: Any = None
 
     def fit(
@@ -143,18 +135,15 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
     ) -> SoftmaxAttentionRegressor:
         """Keep tokens (n, d) and labels (n,) or (n, k), and find the window; returns the estimator.
 
-        ``groups``, (n,), says which tokens are left out together, as in `icl.best_window`. It is not used if
-        ``w`` is given and ``metric="window"``, because then nothing is left out. The squared errors of each
-        label column are divided by the variance of that column.
+        ``groups``, (n,), says which tokens are left out together, as in `icl.best_window`. The squared
+        errors of each label column are divided by the variance of that column.
 
-        Time grows with the square of n up to n = 5,000. For larger n it grows with n, since at most 5,000
-        labels are left out. It is about two minutes for 1e5 rows of three columns on one core, and several
-        times as long with a matrix.
+        Time grows with the square of n up to n = 5,000, and with n beyond. It is about two minutes for 1e5
+        rows of three columns on one core, and several times as long with a matrix.
 
         Warns:
-            UserWarning: If a column of X that is not constant has less than a hundredth of the largest
-                standard deviation of all columns, and less than a hundredth of the largest range of all
-                columns. With a matrix, or with ``place="as is"``, `fit` does not warn.
+            UserWarning: If a column of X varies less than a hundredth as much as another, unless there is a
+            matrix or ``place="as is"``.
 
         Raises:
             ValueError: For what `icl.best_window`, `icl.Placement`, `icl.best_matrix` and scikit-learn
@@ -168,11 +157,11 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
         return self._fit(tokens, labels, groups)
 
     def _fit(self, X: Array, y: Array, groups: ArrayLike | None) -> SoftmaxAttentionRegressor:
-        """Fit arrays as `fit` says; the classifier passes the indicators of its classes as labels."""
+        """Fit arrays; the classifier passes the indicators of its classes as labels."""
         w = self._check_parameters()
         X, y = check_data(X, y)
         self._warn_of_units(X)
-        # searches compare the errors of `labels`, which are scaled, and predictions are means of `y`
+        # searches compare errors of scaled labels, and predictions are means of `y`
         labels = make_comparable(y, self._same_unit)
         matrix, window = None, None
         if w is None or self.metric != "window":
@@ -187,7 +176,7 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
             if w is None:
                 window = find_window(placed, labels, group)
             fits.append((place, placed, window))
-        # with a given w there is a single placement, so that any number serves as its risk
+        # with a given w there is a single placement
         risks = [window.risks.min() if window else 0.0 for _, _, window in fits]
         self._place, self._tokens, self.best_window_ = fits[int(np.argmin(risks))]
         self._labels, self.best_matrix_ = y, matrix
@@ -202,13 +191,9 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
         """Predict labels, (m,) or (m, k), at queries (m, d).
 
         With ``return_std=True`` the result is a pair of arrays of this shape. The second array estimates the
-        standard deviation of a new label around its prediction, at each query. Its square is the weighted
-        variance of the labels, divided by ``1 - s`` and multiplied by ``1 + s``, where s is the sum of the
-        squared weights.
+        standard deviation of a new label around its prediction, at each query.
 
-        In five simulations a new label was within 1.96 standard deviations of its prediction in .88 to .99
-        of cases. The share was .88 to .94 with 30 or 60 rows, and .95 to .99 with 200 rows. The standard
-        deviation is
+        The standard deviation is
 
         - about twice too large where labels have hardly any noise, because it also counts how the function
           varies across the window,
@@ -245,16 +230,14 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
         return w
 
     def _warn_of_units(self, tokens: Array) -> None:
-        """Warn if distances hardly depend on some columns, because other columns vary far more."""
+        """Warn if distances hardly depend on some columns."""
         if self.metric != "window" or self.place == "as is":
             return
         spreads, ranges = tokens.std(axis=0), np.ptp(tokens, axis=0)
-        # A constant column may have a range above zero by rounding. It is not warned of, since it does not
-        # change any distance.
+        # the range of a constant column may be above zero by rounding
         varies = ranges > 1e-12 * np.abs(tokens).max(axis=0)
-        # A column is small if both its deviation and its range are small. A small deviation is not enough,
-        # because a rare indicator has one, too. A small range is not enough, because a single outlier in
-        # another column makes all other ranges small.
+        # A rare indicator has a small deviation, and an outlier in another column makes all ranges small. So
+        # a column is small if its deviation and its range are.
         small = varies & (_UNEQUAL * spreads < spreads.max())
         small &= _UNEQUAL * ranges < ranges.max()
         if not small.any():
@@ -271,15 +254,14 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
             f"columns {wide} and {narrow} of X have the standard deviations {spreads[largest]:.2g} "
             f"and {spreads[smallest]:.2g}: with one bandwidth for all columns {count}; "
             'use metric="diagonal", or scale the columns',
-            # with this level the warning shows the line that calls `fit`
+            # the warning shows the line that calls `fit`
             stacklevel=4,
         )
 
     def _list_placements(self, dim: int, matrix: BestMatrix | None) -> list[str]:
-        """Return the placements whose leave-one-out errors `_fit` compares.
+        """Return the placements that are compared.
 
-        ``"center"`` needs two columns. Because ``"center"`` drops the lengths of rows, it does not go with a
-        matrix of the kinds ``"diagonal"`` and ``"full"``, which counts these lengths.
+        ``"center"`` needs two columns, and drops the lengths of rows, which a matrix that was found counts.
         """
         if self.place != "auto":
             return [self.place]
@@ -287,7 +269,7 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
         return ["lift"] if dim == 1 or found else ["lift", "center"]
 
     def _place_queries(self, queries: Array) -> Array:
-        """Return checked queries, after `_apply_root`, on the sphere of the tokens."""
+        """Return checked queries on the sphere of the tokens."""
         return place_rows(self._place, _apply_root(queries, self.best_matrix_))
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -299,7 +281,7 @@ class SoftmaxAttentionClassifier(_Scored, ClassifierMixin, _Attention):  # type:
     """Classify by softmax attention: the probability of a class is the weight of its training rows.
 
     The window minimizes the Brier score of labels that are left out: the squared error of the probabilities.
-    Standardize columns of unequal scale first; `fit` warns as `SoftmaxAttentionRegressor.fit` does.
+    Standardize columns of unequal scale first.
 
     Args:
         w: As for `SoftmaxAttentionRegressor`.
@@ -339,7 +321,7 @@ class SoftmaxAttentionClassifier(_Scored, ClassifierMixin, _Attention):  # type:
         fitted = self.regressor_
         queries = fitted._place_queries(self._check_queries(X))
         found = predict_rows(fitted._tokens, fitted._labels, queries, fitted.w_)
-        # the sums of `found` are one up to rounding, and the division makes them exact
+        # the sums of `found` are one up to rounding
         return np.asarray(found / found.sum(axis=1, keepdims=True))
 
     def predict(self, X: ArrayLike) -> NDArray[np.generic]:
@@ -353,5 +335,5 @@ class SoftmaxAttentionClassifier(_Scored, ClassifierMixin, _Attention):  # type:
 
 
 def _apply_root(rows: Array, matrix: BestMatrix | None) -> Array:
-    """Return rows times the root of the matrix, or the rows as they are for None and for the kind "none"."""
+    """Return rows times the root of the matrix; for None and for the kind "none" the rows."""
     return rows @ matrix.root if matrix is not None and matrix.kind != "none" else rows

@@ -1,21 +1,17 @@
 """Random streams.
 
-Everything random in the project is drawn from a *stream*: a generator of random numbers that is
-determined by a seed, the name of a purpose and a step. Step 1000 can be drawn without the steps before
-it, so that work can be resumed anywhere. The numbers of one stream do not depend on how many numbers
-another stream has given. Training, evaluation and Monte Carlo have streams of their own.
+Everything random in the project is drawn from a *stream*: a generator of random numbers that is determined by
+a seed, the name of a purpose and a step. Step 1000 can be drawn without the steps before it. The numbers of
+one stream do not depend on how many numbers another stream has given.
 
-There are two kinds of streams:
-
-- `stream` gives NumPy arrays in float64. NumPy draws them on the CPU, so that every device gets the same
-  numbers.
+- `stream` gives NumPy arrays in float64, the same numbers for every device.
 - `NativeStream` gives tensors in float32. PyTorch draws them on the device that uses them, which is faster,
-  but a GPU draws other numbers than a CPU. PyTorch takes long to import, and is imported only here.
+  but a GPU draws other numbers than a CPU.
 
 Both have ``standard_normal(shape)`` and ``uniform(low, high, shape)``.
 
-The environment variable ``ICL_SEED`` is an integer from 0 to 2**31 - 1. For every value of it, the same
-program draws other numbers, as long as its seeds are below 2**32. It is read when this module is imported.
+The environment variable ``ICL_SEED`` is an integer from 0 to 2**31 - 1, read when this module is imported.
+For every value of it, the same program draws other numbers, as long as its seeds are below 2**32.
 """
 
 from __future__ import annotations
@@ -47,21 +43,19 @@ def root_seed() -> int:
     return int(text)
 
 
-#: This number is added to every seed. It is ``ICL_SEED`` times 2**32, so that programs whose seeds are below
-#: 2**32 have different seeds for different values of ``ICL_SEED``.
+#: This number is added to every seed: ``ICL_SEED`` times 2**32.
 ROOT_SEED = root_seed() << 32
 
-#: Bounds of uniform numbers are at most this in size, because float32 can hold the difference of two of them.
+#: Bounds of uniform numbers are at most this in size, because float32 must hold their difference.
 _MAX_BOUND = 1e38
 
-#: The names of the streams. The number of a name is the second word of the generator's key.
+#: For each name of a stream, the second word of the generator's key.
 STREAMS = {
     "covariates": 0,
     "tasks": 1,
     "noise": 2,
     "initialization": 3,
     "evaluation": 4,
-    # the covariates of Monte Carlo
     "monte carlo": 5,
     "monte carlo tasks": 6,
     "monte carlo noise": 7,
@@ -73,27 +67,26 @@ def stream(seed: int, name: str, step: int = 0) -> np.random.Generator:
 
     Equal arguments give equal numbers on every machine. The generator is Philox. Its key is two words: the
     seed plus `ROOT_SEED`, and the number of the name in `STREAMS`. The step is the highest of the counter's
-    four words of 64 bits, so that each step has 2**192 values of the counter for itself.
+    four words.
 
     Raises:
         ValueError: If seed or step are not integers from 0 to 2**64 - 1, or the name is not in `STREAMS`.
     """
     seed, place, step = _check_address(seed, name, step)
-    # NumPy would make floats of integers above 2**63 - 1, and floats have fewer digits
+    # NumPy would make floats of integers above 2**63 - 1
     key = np.array([seed, place], dtype=np.uint64)
     counter = np.array([0, 0, 0, step], dtype=np.uint64)
     return np.random.Generator(np.random.Philox(key=key, counter=counter))
 
 
 def _check_address(seed: int, name: str, step: int) -> tuple[int, int, int]:
-    """Check the arguments; return seed + `ROOT_SEED`, the number of the name in `STREAMS`, and the step."""
+    """Return seed + `ROOT_SEED`, the number of the name in `STREAMS`, and the step, all checked."""
     place = STREAMS[choice(name, "name", STREAMS)]
     seed = (integer(seed, "seed", 0, 2**64 - 1) + ROOT_SEED) % 2**64
     return seed, place, integer(step, "step", 0, 2**64 - 1)
 
 
-#: If fewer normal numbers than this are drawn, PyTorch draws them. That is fast enough, and the compiled loop
-#: need not be imported.
+#: PyTorch draws fewer normal numbers than this fast enough.
 _MIN_COMPILED_DRAW = 2**12
 
 
@@ -103,8 +96,7 @@ class NativeStream:
     The numbers depend on the arguments and on the type of the device, and their rounding on the processor.
     The seed of PyTorch's generator is the first number of `stream` with the same arguments. A CPU's generator
     uses only 32 bits of this seed, so that among 10,000 streams two are equal with a probability of one per
-    cent. If the first draw of a stream on a CPU has many normal numbers, `icl.compiled.normal` draws them:
-    the same numbers, but faster.
+    cent.
 
     Raises:
         ValueError: If `stream` would raise it for these arguments, or if the device is not available.
@@ -130,13 +122,13 @@ class NativeStream:
         return generator
 
     def standard_normal(self, shape: tuple[int, ...]) -> torch.Tensor:
-        """Draw a float32 tensor of standard normal numbers; ValueError for an invalid shape."""
+        """Draw a float32 tensor of standard normal numbers."""
         from icl.pytorch import torch
 
         size = _parse_shape(shape)
         count = math.prod(size)
-        # The compiled loop starts from the seed, and so can draw only the first numbers of a stream. Once the
-        # cached property `generator` has been used, it is among the attributes of the instance.
+        # The compiled loop can draw only the first numbers of a stream. The cached property `generator`, once
+        # used, is among the attributes.
         is_first = not self._taken and "generator" not in vars(self)
         if (
             is_first
@@ -144,15 +136,14 @@ class NativeStream:
             and self.device.type == "cpu"
             and (loop := _find_compiled())
         ):
-            # PyTorch draws sixteen numbers at a time. If fewer are left at the end, it draws the last sixteen
-            # numbers a second time.
+            # if fewer than sixteen numbers are left at the end, PyTorch draws the last sixteen a second time
             self._taken = count + (16 if count % 16 else 0)
             return torch.from_numpy(loop(self._seed, count)).reshape(size)
         out = torch.empty(size, dtype=torch.float32, device=self.device)
         return out.normal_(generator=self.generator)
 
     def uniform(self, low: float, high: float, shape: tuple[int, ...]) -> torch.Tensor:
-        """Draw a float32 tensor of uniform numbers; ValueError for invalid bounds or an invalid shape."""
+        """Draw a float32 tensor of uniform numbers."""
         from icl.pytorch import torch
 
         low = real(low, "low", -_MAX_BOUND, _MAX_BOUND)
@@ -166,21 +157,17 @@ def _parse_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Return a shape as a tuple of integers; a single number is the length of the only axis."""
     lengths = sequence(shape)
     lengths = [shape] if lengths is None else lengths
-    # a longer axis does not fit into memory
     return tuple(integer(length, "shape", 0, 10**10) for length in lengths)
 
 
 @functools.cache
 def _find_compiled() -> Any:
-    """Return the compiled loop for normal numbers.
-
-    Return None if numba is missing, or if PyTorch's numbers differ by more than rounding.
-    """
+    """Return the compiled loop for normal numbers; None without numba, or if PyTorch has other numbers."""
     if not can_compile():
         return None
     from icl.compiled.normal import normal
     from icl.pytorch import torch
 
-    # 1003 is not a multiple of sixteen, so that the numbers that PyTorch draws twice are compared, too
+    # 1003 is not a multiple of sixteen, so that the last sixteen numbers are compared, too
     drawn = torch.empty(1003).normal_(generator=torch.Generator().manual_seed(5))
     return normal if np.allclose(drawn, normal(5, 1003), rtol=0, atol=1e-5) else None
