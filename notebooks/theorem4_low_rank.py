@@ -81,10 +81,10 @@ plt.show()
 # the query. Right: the best window that ignores the vertical direction is a strip. The strip has more examples to average over, and
 # a smaller error.
 #
-# **In short.** Yes, for linear functions, if the part of an input that decides the label and the rest are independent. The best
-# window is then narrow in the directions that decide the label and infinitely wide in all others, as the authors' Theorem 4 says.
-# Training finds these directions, although nobody tells the layer. If all inputs lie on one sphere, the two parts are not
-# independent. Then the best matrix keeps a little weight on the other directions in long contexts without noise.
+# **In short.** Yes, if the part of an input that decides the label is independent of the rest. For linear functions the best
+# window is then narrow in the directions that decide the label, and infinitely wide in all others. The authors' Theorem 4 says
+# so. Training finds these directions, although nobody tells the layer. If all inputs lie on one sphere, the two parts are not
+# independent. In long contexts without noise the best matrix then keeps a little weight on the other directions.
 #
 # <details><summary>How sure?</summary>
 #
@@ -106,20 +106,21 @@ plt.show()
 #
 # ## Why
 #
-# Let an input be a sum $x=Bu+B_\perp v$. Its part $u$ decides the label, and its part $v$ does not. The $k$ orthonormal
-# columns of $B$ span the *relevant* directions, and those of $B_\perp$ the irrelevant ones. In this chapter $u$ and $v$
-# are independent, and each is uniform on its unit sphere, until the section on one sphere.
+# An input $x=Bu+B_\perp v$ has two parts. The part $u$ decides the label, and the part $v$ does not. The $k$ orthonormal columns
+# of the matrix $B$ span the *relevant* directions, and the columns of $B_\perp$ span the irrelevant ones. Until the section on
+# [one sphere](#theorem4-one-sphere), $u$ and $v$ are independent, and each is uniform on its unit sphere.
 #
-# Which examples are useful for a query? Those whose $u$ is close to the query's $u$, whatever their $v$ is. A
-# [window](#term-window) that is narrow in an irrelevant direction leaves out useful examples, and gains nothing.
+# Which examples are useful for a query? An example is useful if its $u$ is close to the query's $u$, whatever its $v$ is. A
+# [window](#term-window) that is narrow in an irrelevant direction leaves out useful examples, and gains nothing in return.
 #
-# Now in terms of the matrix. Attention compares an example $x$ with the query $x_q$ by the score $x^\top Mx_q$. Take
+# Attention compares an example $x$ with the query $x_q$ by the score $x^\top Mx_q$. Let us take the matrix
 #
 # $$M=c\,BB^\top+e\,(I-BB^\top).$$
 #
 # The number $c$ says how narrow the window is in relevant directions, and $e$ how narrow it is in irrelevant directions. At $e=0$
-# the window is infinitely wide in the irrelevant directions. In the next table $c$ stays, and $e$ falls to zero. Notice that both
-# parts of the error become smaller, the bias and the noise:
+# the window ignores the irrelevant directions. In the next table $e$ falls to zero, for contexts of $n=20$ examples and label
+# noise with the standard deviation $\sigma=0.5$. Both parts of the error become smaller: the bias, which is the error without
+# label noise, and the noise.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 parts = []
@@ -130,17 +131,17 @@ shown = pd.DataFrame(parts).assign(error=lambda table: table.bias + table.noise)
 shown.style.format(precision=4).format("{:g}", subset=["e"]).hide()
 
 # %% [markdown]
-# The reason is a swap. Take two examples, one whose $u$ is close to the query and one whose $u$ is far from it, and exchange their
-# irrelevant parts. Both arrangements are equally likely. With $e\ne0$ one arrangement moves weight to the close example, and the
-# other moves weight to the far one. The harm is larger than the help: errors are squared, and in the harmful arrangement more of
-# the weight is already on the wrong example.
+# The reason is a swap. Take a near example, whose $u$ is close to the query's $u$, and a far example, whose $u$ is not. Exchange
+# their irrelevant parts. Both arrangements are equally likely. If $e\ne0$, one arrangement helps, because it moves weight to the
+# near example, and the other one harms. The harm is larger than the help, because errors are squared and the harmful arrangement
+# has more weight on the far example already.
 #
 # ## The experiment
 #
-# Does training find $B$? Draw two random directions in five dimensions, and train a full $5\times5$ matrix on linear functions of
-# these directions, from a random start. (Two coordinate axes would be too easy, because Adam scales each entry of $M$ by itself.)
-# Then take the trained $M$ apart: *inside* is the mean diagonal entry of $B^\top MB$, and *outside* is the size of the rest,
-# $M-BB^\top MBB^\top$. To try another dimension, change the line `d, k = 5, 2`.
+# Does training find the relevant directions? Draw two random directions in five dimensions. Train a full $5\times5$ matrix $M$ on
+# linear functions of these directions, from a random start. Then split the trained $M$ into two parts. *Inside*, the mean
+# diagonal entry of $B^\top MB$, is the trained $c$. *Outside*, the size of the rest $M-BB^\top MBB^\top$, should be zero. To try
+# another dimension, change the line `d, k = 5, 2`.
 
 # %% tags=["experiment"]
 import numpy as np
@@ -163,8 +164,8 @@ table["best c"] = optimal_window(Linear(k), n=20, noise_std=0.5).w
 table.round(2)
 
 # %% [markdown]
-# There is one row for each of four trained layers. *Inside* comes near the best $c$, and *outside* falls to a small share of it.
-# The next figure follows *inside* and *outside* during training, in three settings.
+# In all four trained layers *inside* comes near the best $c$, and *outside* is a small share of it. The next figure follows both
+# numbers during training, in three settings.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 dim, rank = 5, 2  # the dimensions of the inputs and of the subspace
@@ -214,11 +215,8 @@ plt.show()
 # each layer. *Inside* should rise to the exact best $c$ (horizontal line), and *outside* should fall to zero.
 #
 # Divide *outside* by the size of $M$, and call the quotient the *share*. For twenty examples with noise the share ends at
-# [0.05](<judged:P1.T4.learns|d = 5, k = 2, n = 20, $\sigma$ = 0.5|.2f>). Training finds the scale $c$ later than the directions.
-# Without noise (middle) the best $c$ is [15.50](<judged:P1.T4.positive|k = 2, n = 20, $\sigma$ = 0|.2f>). Layers come from below
-# and stop short of it, because the error is flat near its minimum. With two examples (left) layers end slightly above the best $c$, because the batches
-# are small. Adam stops where its *normalized* step averages to zero, and with small batches the mean gradient is not yet zero
-# there.
+# [0.05](<judged:P1.T4.learns|d = 5, k = 2, n = 20, $\sigma$ = 0.5|.2f>). Without noise (middle) *inside* stops short of the best
+# $c$, because the error is flat near its minimum.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 linear_training = {
@@ -272,18 +270,23 @@ judge(
 # %% [markdown]
 # <details><summary>What the card judges, and training at other sizes</summary>
 #
-# The card's control are layers that train on linear functions of all directions. They should not find the subspace of
-# $B$, and they do not. The card also judges layers whose inputs lie on one sphere, in the same settings and in contexts
-# of 200 examples without noise.
+# The card's control are layers that train on linear functions of all directions. They should not find the subspace of $B$, and
+# they do not. The card also judges layers whose inputs lie on one sphere, in the same settings and in contexts of 200 examples
+# without noise.
 #
-# At all sizes that we tried, training finds the subspace if it has enough steps. In our
-# [registered run](../book/audit.md#audit-registered), where the control failed as well, one of five settings
-# contradicted the card: $n=100$ without noise, with 500 steps. With four times as many steps the share ends below 0.1,
-# as the table below shows. In longer contexts an $e>0$ raises the error less, which may be why more steps are needed.
+# Training finds the scale $c$ later than the directions. Without noise (middle) the best $c$ is
+# [15.50](<judged:P1.T4.positive|k = 2, n = 20, $\sigma$ = 0|.2f>). With two examples (left) layers end slightly above the best
+# $c$, because the batches are small. Adam stops where its *normalized* step averages to zero, and with small batches the mean
+# gradient is not yet zero there.
+#
+# At all sizes that we tried, training finds the subspace if it has enough steps. In our [registered
+# run](../book/audit.md#audit-registered), where the control failed as well, one of five settings contradicted the card: $n=100$
+# without noise, with 500 steps. With four times as many steps the share ends below 0.1, as the table below shows. In longer
+# contexts an $e>0$ raises the error less, which may be why more steps are needed.
 #
 # </details>
 #
-# Longer contexts need more steps. The next table has the share of two layers after two numbers of steps, without noise:
+# Longer contexts need more steps, as the shares of two layers show, without noise:
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 trained_longer = []
@@ -306,9 +309,9 @@ for many in (steps // 2, 2 * steps):
 pd.DataFrame(trained_longer).style.format(precision=3).hide()
 
 # %% [markdown]
-# **Exercise 1.** By hand: let $x=(\cos\theta,\sin\theta,\pm1)$ and $B=(e_1,e_2)$, so that the last coordinate is
-# irrelevant. The query has $\theta=0$ and last coordinate $1$. Four examples have $\theta=0°,0°,60°,60°$ and last
-# coordinates $1,-1,1,-1$. Which weights have they with $M=cBB^\top$ and with $M=cI$, for $c=\ln4$?
+# **Exercise 1.** By hand: let $x=(\cos\theta,\sin\theta,\pm1)$ and $B=(e_1,e_2)$, so that the last coordinate is irrelevant. The
+# query has $\theta=0$ and the last coordinate $1$. Four examples have $\theta=0°,0°,60°,60°$ and the last coordinates
+# $1,-1,1,-1$. Compute their weights for $c=\ln4$, first with $M=cBB^\top$ and then with $M=cI$.
 #
 # <details><summary>Solution</summary>
 #
@@ -319,7 +322,7 @@ pd.DataFrame(trained_longer).style.format(precision=3).hide()
 #
 # </details>
 #
-# **Exercise 2.** How much does the projection lower the error, and does the gain depend on $d$? For $k=2$, $n=20$,
+# **Exercise 2.** How much does the projection $BB^\top$ lower the error, and does the gain depend on $d$? For $k=2$, $n=20$,
 # $\sigma=0.5$ and $d=3,5,8,12$ print the least error of $M=wI$ divided by the least error of $M=cBB^\top$. The error of
 # $cBB^\top+e(I-BB^\top)$ is `low_rank_risk(d, k, c, e, n, noise_std).total`.
 #
@@ -340,8 +343,8 @@ pd.DataFrame(trained_longer).style.format(precision=3).hide()
 #
 # ## What the paper says
 #
-# The theorem's [class](#term-class) $\mathcal F_B^{\rm lin}$ consists of the functions $f(x)=a^\top B^\top x$ with $a$
-# uniform on $S^{k-1}$.
+# The theorem's [class](#term-class) $\mathcal F_B^{\rm lin}$ has the linear functions $f(x)=a^\top B^\top x$ of the relevant
+# directions, with $a$ uniform on the unit sphere $S^{k-1}$ of $\mathbb R^k$.
 #
 # > **ITA slides, Theorem 4 (informal).** Suppose $n=2$ or $\sigma=0$. Then for some
 # > $C=\Omega(1)$, any optimal solution $M^*$ of the ICL pretraining loss induced by the
@@ -351,17 +354,15 @@ pd.DataFrame(trained_longer).style.format(precision=3).hide()
 # > $s\in\mathrm{col}(B)^\perp$ then $s^\top M^*s=0$. $\Longrightarrow$ $M^*$ learns
 # > direction-wise Lipschitzness, recovers $\mathrm{col}(B)$.
 #
-# In words: with two examples, or without noise, the best matrix is a positive multiple of the projection onto the
+# In words: with two examples, or without noise, the best matrix is a positive multiple of the projection $BB^\top$ onto the
 # relevant directions.
 #
-# **Independent parts.** If $u$ and $v$ are independent, the theorem is true for every $k\ge1$, $d>k$ and $n\ge2$. For two and more
-# relevant directions it is best even among matrices that are not symmetric. Of the bound $C$ we need only that a best $c$ is at most $C$. For three and
-# more relevant directions we can drop the assumption "$n=2$ or $\sigma=0$": the theorem is then true for every $n\ge2$ and every
-# noise.[✓](judged:P1.T4.beyond)
+# **Independent parts.** If $u$ and $v$ are independent, the theorem is true for every number $k$ of relevant directions. For
+# $k\ge3$ it is true even without the assumption "$n=2$ or $\sigma=0$".[✓](judged:P1.T4.beyond)
 #
-# **The projection makes the problem smaller.** In the words of the talk, "learning col(B) drastically reduces ICL problem
-# dimension". This is true. For noisy labels and $M=cBB^\top$ the least error falls like $n^{-4/(k+3)}$, whatever $d$ is. With the
-# best window that treats all directions alike, it falls only like $n^{-4/(d+2)}$.
+# **The projection makes the problem smaller.** The talk says that "learning col(B) drastically reduces ICL problem dimension". It
+# does: for noisy labels and $M=cBB^\top$ the least error falls like $n^{-4/(k+3)}$, whatever the dimension $d$ of the inputs is.
+# With the best window that treats all directions alike, the error falls only like $n^{-4/(d+2)}$.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 projected = pd.DataFrame({"rank": k} | low_rank.risk_slope(k) for k in (2, 3))
@@ -376,12 +377,10 @@ judge(
 # <a id="theorem4-one-sphere"></a>
 #
 # **Inputs on one sphere.** Now let the whole input be uniform on *one* sphere $S^{d-1}$, as on the talk's slide of Lemma 1. Then
-# the parts are no longer independent: the length of $v$ tells the length of $u$. Can the layer use this?
+# the parts are no longer independent, because the length of $v$ tells the length of $u$. Can the layer use this?
 #
-# In long contexts without noise it can. The layer predicts $h\,f(x_q)$, with a factor $h$ that should be one for every query. With
-# $M=cBB^\top$ the factor depends on the query: it is near $c/d$ if the relevant part is short, and less than one if it is long. So
-# if $c>d$, the factor is too large for some queries and too small for others. A small $e>0$ lowers the factor where it is too
-# large. For several $c$ the next table has the best $e$, to within 0.1, and the error with this $e$ and with $e=0$:
+# In long contexts without noise it can. The next table has the best $e$ for several $c$, the error with this $e$, and the error
+# with $e=0$:
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 d, k = 5, 3
@@ -398,21 +397,30 @@ shown = pd.DataFrame(with_weight).style.format(precision=5)
 shown.format("{:.1f}", subset=["best e"]).hide()
 
 # %% [markdown]
-# For $d=5$ and $k=3$ the best $e$ is zero if $c$ is small, and positive if $c$ is large. The theorem asks only for *some* bound
-# $C$, and with $C\le d$ it is true here as well. But if $C$ admits the best $c$, then in long contexts without noise some weight on
-# the irrelevant directions is better ([proof below](#thm-one-sphere)).
+# In this table, for $d=5$ and $k=3$, the best $e$ is zero if $c$ is small, and positive if $c$ is large. The theorem bounds $c$
+# by a number $C$. If $C\le d$, the theorem is true on one sphere as well. If $C$ admits the best $c$, the theorem is false in
+# long contexts without noise ([proof below](#thm-one-sphere)).
+#
+# <details><summary>Why a small $e$ helps</summary>
+#
+# In long contexts without noise the layer predicts $h\,f(x_q)$, with a factor $h$ that should be one for every query. With
+# $M=cBB^\top$ the factor depends on the query: it is near $c/d$ if the query's relevant part is short, and less than one if this
+# part is long. So if $c>d$, the factor is too large for some queries and too small for others. A small $e>0$ lowers the factor
+# where it is too large.
+#
+# </details>
 #
 # ## Nonlinear functions of few directions
 #
-# Does training find the directions behind a nonlinear function, too? The talk's last slide says so for three of them:
+# Does training find the directions behind a nonlinear function, too? The talk's last slide says so for three functions:
 #
 # > **ITA slides, last slide: "Softmax Attention Learns Low-Dimensional Structure in
 # > Nonlinear Functions".** Generalized linear models: affine $f(x)=w^\top x+2$,
 # > quadratic $f(x)=(w^\top x)^2$, cosine $f(x)=\cos(4w^\top x)$.
 #
-# Let us train layers of softmax and of linear attention on them, from $M=0$. (We write $q$ for the slide's $w$, because $w$ is the
-# window parameter in this book, and we draw $q$ at random among the relevant directions.) Linear attention predicts
-# $\frac1n\sum_iy_ix_i^\top Mx_q$.
+# Let us train softmax attention and linear attention on these functions, from $M=0$. Linear attention predicts
+# $\frac1n\sum_iy_ix_i^\top Mx_q$, without a softmax. For the slide's $w$ we write $q$, and draw it at random among the relevant
+# directions.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 few = batch_size // 16  # contexts of a small batch, for the noise of the gradient
@@ -503,14 +511,19 @@ plt.show()
 # down to the exact least error (solid). That of linear attention does not fall below the error of the best constant
 # (dashed), except on affine functions without the constant $2$ (triangles).
 #
-# Softmax attention finds the directions of all three functions. A small share outside remains, which comes from the noise of the
-# gradient: it falls as the batch grows.[✓](judged:P1.F9.subspace) Linear attention ends with a larger error on each
-# function.[✓](judged:P1.F9.error)
+# Softmax attention finds the directions of all three functions, up to a small share that falls as the batch
+# grows.[✓](judged:P1.F9.subspace) Linear attention ends with a larger error on each function.[✓](judged:P1.F9.error) The
+# prediction of linear attention changes its sign with the query. So it cannot learn what is the same at $-x$ and $x$: the
+# quadratic, the cosine and the constant $2$.
 #
-# Why does linear attention fail? The quadratic and the cosine function are even: $f(-x)=f(x)$. But the prediction $h$ of linear
-# attention changes its sign with the query. So $\mathbb Efh=0$, and the error is $\mathbb Ef^2+\mathbb Eh^2$. It is least at $M=0$,
-# where $h=0$. Training leaves only noise in $M$, which prefers no direction. On the affine function linear attention learns the odd
-# part $q^\top x$, and with it the directions, but not the constant, which remains as an error.
+# <details><summary>Why linear attention fails</summary>
+#
+# The quadratic and the cosine function are even: $f(-x)=f(x)$. But the prediction $g$ of linear attention changes its sign with
+# the query. So $\mathbb Efg=0$, and the error is $\mathbb Ef^2+\mathbb Eg^2$. It is least at $M=0$, where $g=0$. Training leaves
+# only noise in $M$, which prefers no direction. On the affine function linear attention learns the odd part $q^\top x$, and with
+# it the directions, but not the constant, which remains as an error.
+#
+# </details>
 #
 # <details><summary>Our settings, and what sets the size of the share (a sketch)</summary>
 #
@@ -575,9 +588,7 @@ shown = means.merge(minima, on=["link", "rank"])[list(names)].rename(columns=nam
 shown.style.format(precision=4).hide()
 
 # %% [markdown]
-# The table has the mean test errors at the end of training, the exact least error with the projection, and the error of the best
-# constant. For the cosine of three directions even the least error is large, because twenty examples are too few to resolve
-# $\cos(4q^\top x)$ in three directions.
+# The table has the mean test errors at the end of training, beside the exact least error of softmax attention with $M=cBB^\top$.
 #
 # **Exercise 3.** Replace the $+2$ of the affine function by $+20$. What happens to the error of softmax attention, and
 # what happens to the error of linear attention?
