@@ -1,15 +1,13 @@
-r"""Function classes ``D(F)`` and their covariance on the unit sphere.
+"""Function classes ``D(F)`` and their covariance on the unit sphere.
 
-A class is *rotation invariant* if the distribution of ``f`` does not change under rotations. Then
+A class is *rotation invariant* if rotations do not change the distribution of ``f``. Then
 ``E f(x) f(x') = k(x . x')``, and k is the covariance. The exact population risk depends on the class through
 k only. The risk is computed from the expansion of k in normalized Gegenbauer polynomials, ::
 
     k(cos t) = sum_l a_l P_l(cos t),   P_l(1) = 1,   a_l >= 0        (Schoenberg),
 
 because the addition theorem separates the two tokens of a pair in each P_l. Softmax attention predicts a
-constant without error, so that its risk does not depend on a_0, and `Zonal.spectrum` starts at degree 1.
-
-PyTorch takes long to import, and only sampling needs it. So functions that sample import it themselves.
+constant without error, so that `Zonal.spectrum` starts at degree 1.
 """
 
 from __future__ import annotations
@@ -37,17 +35,16 @@ Rng = np.random.Generator | NativeStream
 Function = Callable[["torch.Tensor"], "torch.Tensor"]
 _Computed = TypeVar("_Computed", bound=Callable[..., Any])
 
-#: While a function decorated by `computing_once` runs: what was computed for user-defined classes.
+#: What was computed for user-defined classes, while a function decorated by `computing_once` runs.
 _kept: ContextVar[dict[Any, Any] | None] = ContextVar("kept", default=None)
 
-#: A dimension is at most ``MAX_DIM``. L is from ``MIN_MAGNITUDE`` to ``MAX_MAGNITUDE``, and sigma is at most
-#: ``MAX_MAGNITUDE``, so that their squares are floating-point numbers.
+#: Largest dimension, and bounds of L and sigma, whose squares must be floating-point numbers.
 MAX_DIM, MIN_MAGNITUDE, MAX_MAGNITUDE = 10_000, 1e-100, 1e100
-#: A spectrum is computed up to this degree at most.
+#: Highest degree of a spectrum.
 MAX_DEGREE = 10**6
 
-#: The least and the largest noise level, window and context length. ``POSITIVE_NOISE_RANGE`` is for functions
-#: that divide by the noise level, and ``DRAWN_CONTEXT_RANGE`` for contexts that must fit into memory.
+#: Least and largest noise level, window and context length. ``POSITIVE_NOISE_RANGE`` is for functions that
+#: divide by the noise level, and ``DRAWN_CONTEXT_RANGE`` for contexts in memory.
 NOISE_RANGE, POSITIVE_NOISE_RANGE = (0, MAX_MAGNITUDE), (MIN_MAGNITUDE, MAX_MAGNITUDE)
 WINDOW_RANGE = (0, MAX_MAGNITUDE)
 CONTEXT_RANGE, DRAWN_CONTEXT_RANGE = (1, MAX_MAGNITUDE), (1, 10**7)
@@ -58,23 +55,19 @@ class Zonal:
     """Base of all rotation-invariant classes on the unit sphere of R^dim.
 
     A user-defined class derives from this one and defines `covariance`. Then `spectrum` and `variogram` are
-    computed from the covariance, more slowly than from closed forms. If the classes of `icl.tasks.classes`
-    are computed in this way, the relative change of their risks is at most 2e-9 for w <= 1000. An exception
-    are functions with kinks (ReLU) on the circle. Their risks change by up to 1e-8 for w <= 5, and by more
-    for a larger w. Functions that jump are refused, because they are too rough: define `spectrum` in closed
-    form, as `Sign` does. If the class also defines `sample`, `check_class` compares the drawn functions with
-    the covariance.
+    computed from the covariance, more slowly than from closed forms, and less exactly for functions with
+    kinks on the circle. Functions that jump need a `spectrum` in closed form, as in `Sign`. If the class also
+    defines `sample`, `check_class` compares the drawn functions with the covariance.
 
-    The dimension d is 2 to 10,000. ``label`` names the class in text and figures, and ``homogeneous`` says
-    whether its functions are proportional to ``lipschitz``. ValueError if ``dim`` is out of range, or
-    ``lipschitz`` in a class that has this attribute.
+    The dimension is 2 to 10,000. ``label`` names the class in text and figures, and ``homogeneous`` says
+    whether its functions are proportional to ``lipschitz``. ValueError if ``dim`` or ``lipschitz`` is out of
+    range.
     """
 
     dim: int
     label: ClassVar[str] = "rotation-invariant"
     homogeneous: ClassVar[bool] = False
-    #: Whether the functions of `sample` compute with NumPy, or in arrays of changing shapes. PyTorch cannot
-    #: compile such functions.
+    #: Whether PyTorch cannot compile the functions of `sample`, which use NumPy or arrays of changing shapes.
     _on_host: ClassVar[bool] = False
     #: For each further numerical attribute of a class: its check, its least and its largest value.
     _ranges: ClassVar[dict[str, tuple[Callable[..., float], float, float]]] = {}
@@ -83,8 +76,7 @@ class Zonal:
         object.__setattr__(self, "dim", integer(self.dim, "dim", 2, MAX_DIM))
         if hasattr(self, "lipschitz"):
             value = real(self.lipschitz, "lipschitz", 0, exclusive_min=True)
-            # The call above refuses L <= 0. If the square of a positive L might overflow or underflow, the
-            # error of this call names the range.
+            # the square of a positive L might overflow or underflow
             object.__setattr__(
                 self, "lipschitz", real(value, "lipschitz", MIN_MAGNITUDE, MAX_MAGNITUDE)
             )
@@ -95,13 +87,12 @@ class Zonal:
     def singular_term(self) -> tuple[float, float] | None:
         """Order rho and constant c of the variogram's first singular term; None for smooth functions.
 
-        Functions with jumps have order 1, and functions with kinks order 3. As theta -> 0, the variogram is
-        of the form ::
+        Functions with jumps have order 1, and functions with kinks order 3. As theta -> 0, ::
 
             gamma = c theta^rho (1 + o(1)),                          0 < rho < 2,
             gamma = a (1 - cos theta) - c theta^rho (1 + o(1)),      2 < rho < 4,
 
-        with c > 0 and any a. `icl.risk.asymptotics.window_law` needs rho and c unless functions are smooth.
+        with c > 0 and any a.
         """
         return None
 
@@ -109,28 +100,23 @@ class Zonal:
     def unresolved(self) -> float:
         """The *fine variance*: the variance of a part h of f that is finer than any window; usually zero.
 
-        Write ``f = g + h``. The covariance of g is `covariance`. The values of h at different places are
-        independent of each other and of g, and ``unresolved`` is their variance. For a predictor that is
-        linear in the labels, h is noise: the risk is that for g with label noise of variance
-        ``sigma^2 + unresolved``, plus ``unresolved`` for the query. All risks take any two tokens for
-        different places, even if their coordinates agree.
+        Write ``f = g + h``, where `covariance` is that of g. The values of h at different places are
+        independent of each other and of g. For a predictor that is linear in the labels, h is noise: the risk
+        is that for g with label noise of variance ``sigma^2 + unresolved``, plus ``unresolved`` for the
+        query. Any two tokens count as different places, even if their coordinates agree.
         """
         return 0.0
 
     @property
     def second_moment(self) -> float:
-        """``E f(x)^2 = k(1) + unresolved``: the risk of predicting zero.
-
-        The constant part that `left_out_level` describes is not counted.
-        """
+        """``E f(x)^2 = k(1) + unresolved``, the risk of predicting zero, without `left_out_level`."""
         return float(self.covariance(np.array(1.0))) + fine_variance(self)
 
     @property
     def left_out_level(self) -> float:
         """The mean square of a constant part of f that `covariance` leaves out.
 
-        Softmax attention predicts a constant without error. Kriging does not, and several heads do so only if
-        their values sum to one. So the risks of kriging and of heads depend on this number.
+        The risks of kriging, and of heads whose values do not sum to one, depend on this number.
         """
         return 0.0
 
@@ -148,7 +134,7 @@ class Zonal:
 
         Raises:
             ValueError: If the degree is not 0 to a million, or if no expansion with coefficients >= 0 was
-                found for the covariance of a user-defined class.
+            found.
         """
         degree = integer(degree, "degree", 0, MAX_DEGREE)
         return fitted_spectrum(self, degree)
@@ -158,7 +144,7 @@ class Zonal:
         return self._variogram(angles(theta))
 
     def _variogram(self, theta: Array) -> Array:
-        """Return `variogram` at angles that are checked; a user-defined class overrides `variogram`."""
+        """Return `variogram` at checked angles; a user-defined class overrides `variogram`."""
         return self.covariance(np.array(1.0)) - self.covariance(np.cos(theta))
 
     def sample(self, rng: Rng, count: int) -> Function:
@@ -172,12 +158,12 @@ class Zonal:
         return self._draw(rng, count)
 
     def _draw(self, rng: Rng, count: int) -> Function:
-        """Draw the functions of `sample` from checked arguments; a user-defined class overrides `sample`."""
+        """Draw the functions of `sample`; a user-defined class overrides `sample`."""
         raise NotImplementedError(f"{self!r}: {type(self).__name__} must define sample(rng, count)")
 
 
 def uniform_numbers(rng: Rng, *shape: int) -> Array:
-    """Draw uniform numbers between 0 and 1, and return a NumPy array even if they are drawn on a GPU."""
+    """Draw uniform numbers between 0 and 1 as an array of NumPy, even on a GPU."""
     drawn: Any = rng.uniform(0.0, 1.0, shape)
     return np.asarray(drawn.cpu() if isinstance(rng, NativeStream) else drawn, dtype=float)
 
@@ -185,8 +171,8 @@ def uniform_numbers(rng: Rng, *shape: int) -> Array:
 def is_ours(task: Any) -> bool:
     """Return whether a class is one of this package, so that equal classes have equal risks.
 
-    A user-defined class may depend on a global, on a class attribute, or on an attribute that is not a field.
-    Equality of dataclasses ignores all of these.
+    Equality of dataclasses ignores globals and attributes that are not fields, which a user-defined class may
+    use.
     """
     if not type(task).__module__.startswith("icl."):
         return False
@@ -194,7 +180,7 @@ def is_ours(task: Any) -> bool:
 
 
 def is_traceable(task: Any) -> bool:
-    """Return whether PyTorch can compile the functions of a class, once for all draws of them."""
+    """Return whether PyTorch can compile the functions of a class, once for all draws."""
     if isinstance(task, Projected):
         return is_traceable(task.task)
     return is_ours(task) and not task._on_host
@@ -206,10 +192,9 @@ def key_of(value: Any) -> Any:
 
 
 def unit_lipschitz(task: Task) -> tuple[Task, float]:
-    """Return the class with L = 1 and the factor L, if the functions are proportional to L.
+    """Return the class with L = 1 and the factor L if functions are proportional to L, else the class and 1.
 
-    Any other class is returned itself, with the factor 1, and so is every user-defined class: its copy would
-    lose attributes that are not fields.
+    A user-defined class is never copied, because the copy would lose attributes that are not fields.
     """
     if isinstance(task, Zonal) and task.homogeneous and is_ours(task):
         # every homogeneous class has this field
@@ -219,10 +204,9 @@ def unit_lipschitz(task: Task) -> tuple[Task, float]:
 
 
 def cache_by_class(maxsize: int) -> Callable[[_Computed], _Computed]:
-    """Return a decorator for functions whose first argument is a class: it caches their results.
+    """Return a decorator that caches the results of functions whose first argument is a class.
 
-    Results for a class of this package are cached by its equality, at most ``maxsize`` of them. Results for a
-    user-defined class are kept while a function decorated by `computing_once` runs, and otherwise not at all.
+    Results for a user-defined class are kept only while a function decorated by `computing_once` runs.
     """
 
     def decorate(function: _Computed) -> _Computed:
@@ -238,7 +222,7 @@ def cache_by_class(maxsize: int) -> Callable[[_Computed], _Computed]:
                 return function(task, *more)
             key = function, id(task), *more
             if key not in kept:
-                # the object `task` is kept, too, so that its id is not given to another object
+                # `task` is kept, so that its id is not given to another object
                 kept[key] = task, function(task, *more)
             return kept[key][1]
 
@@ -250,7 +234,7 @@ def cache_by_class(maxsize: int) -> Callable[[_Computed], _Computed]:
 def computing_once(function: _Computed) -> _Computed:
     """Decorate a function so that, while it runs, `cache_by_class` keeps results for user-defined classes.
 
-    When the function returns, the results are forgotten, because a user-defined class may change later.
+    The results are then forgotten, because a user-defined class may change later.
     """
 
     @wraps(function)
@@ -271,15 +255,14 @@ def fine_variance(task: Zonal) -> float:
 
 
 def variogram_of(task: Zonal, theta: Array) -> Array:
-    """Return the variogram of a class at angles that need not be checked."""
+    """Return the variogram of a class at checked angles."""
     return task._variogram(theta) if is_ours(task) else task.variogram(theta)
 
 
 def coefficients(task: Zonal, degree: int) -> tuple[Array, float]:
     """Return `Zonal.spectrum` of a class; ValueError if that of a user-defined class is invalid.
 
-    A valid spectrum is an array of ``degree`` numbers >= 0, and the sum of later ones, a number >= 0. For
-    rounding, numbers may be negative by up to 1e-9 of the sum of all absolute values.
+    For rounding, numbers may be negative by up to 1e-9 of the sum of all absolute values.
     """
     found = task.spectrum(degree)
     if is_ours(task):
@@ -331,8 +314,8 @@ class Task(Protocol):
     """The attributes of a class that pretraining uses; every class of `icl.tasks` has them.
 
     If the class is user-defined, ``sample`` always gets a generator of NumPy. The functions that it returns
-    get float64 tensors on the CPU, which NumPy takes, too, and return tensors or arrays. The class should be
-    a frozen dataclass, so that its name and numbers can be printed with the results.
+    get float64 tensors on the CPU, which NumPy takes, too, and return tensors or arrays. It should be a
+    frozen dataclass, so that results show its name and numbers.
     """
 
     @property
@@ -346,27 +329,20 @@ class Task(Protocol):
 def draw_function(task: Task, rng: Rng, count: int) -> Function:
     """Draw ``count`` functions of a class, to be called on covariates (count, n, d) for values (count, n).
 
-    The functions of a user-defined class get the covariates in float64 on the CPU, see `Task`. They raise
-    ValueError when they are called, unless they return (count, n) finite numbers.
+    The functions of a user-defined class raise ValueError unless they return (count, n) finite numbers.
     """
     function = task.sample(rng, count)
     return function if is_ours(task) else partial(_check_values, task, function)
 
 
 def _check_values(task: Task, function: Function, x: torch.Tensor) -> torch.Tensor:
-    """Return the values (count, n) of user-defined functions at covariates (count, n, d).
-
-    The values are converted to the dtype and device of the covariates. ValueError unless they are finite and
-    have this shape.
-    """
+    """Return the values (count, n) of user-defined functions, with the dtype and device of the covariates."""
     from icl.pytorch import torch
 
-    # `given` is what the function returned, or what `sample` returned if that is not a function. If `given`
-    # is not an array, the error names its type.
+    # if `sample` did not return a function, the error names the type of what it returned
     given: Any = function(x.double().cpu()) if callable(function) else function
     got = f"a {type(given).__name__}"
     if callable(function) and hasattr(given, "shape"):
-        # the function may return integers
         values = torch.as_tensor(given, dtype=torch.float64)
         fits = values.shape == x.shape[:-1]
         if fits and values.isfinite().all():
@@ -382,9 +358,8 @@ def _check_values(task: Task, function: Function, x: torch.Tensor) -> torch.Tens
 class Projected:
     """``f(x) = g(A x)`` with g drawn from another class.
 
-    A is ``matrix``, of shape (m, d), and m is the dimension of the class of g. An array is converted to a
-    tuple of rows. In general this class is not rotation invariant, so that the exact risk does not apply to
-    it. Two cases are used:
+    A is ``matrix``, (m, d), kept as a tuple of rows, and m is the dimension of the class of g. This class is
+    in general not rotation invariant, so that the exact risk does not apply. Two cases are used:
 
     - ``A = B'``, where B has orthonormal columns, gives the low-rank classes. ``Projected(Linear(k), B.T)``
       is ``F_B^lin`` of ITA slides, Theorem 4. For the three links of the last slide, replace ``Linear(k)`` by

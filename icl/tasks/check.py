@@ -1,4 +1,4 @@
-"""Compare the functions that a user-defined class samples with its covariance."""
+"""Compare the functions that a class samples with its covariance."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FUNCTIONS, _POINTS = 40_000, 3
 _PAIRS = list(itertools.combinations_with_replacement(range(_POINTS), 2))
 #: A class that is right is refused with this probability.
 _FALSE_ALARM_RATE = 1e-5
-#: Half-width of an interval in standard errors. Both ends of all intervals have equal shares of the rate.
+#: Half-width of an interval in standard errors; all ends of intervals have equal shares of the rate.
 _HALF_WIDTH = float(-ndtri(_FALSE_ALARM_RATE / len(_PAIRS) / 2))
 
 
@@ -30,12 +30,12 @@ def check_class(task: Zonal) -> float:
 
     Returns:
         The largest slope ``|f(x) - f(x')| / |x - x'|`` of 400 other functions at twenty pairs of points each.
-        It must not exceed the Lipschitz constant of the class, which this function does not check.
+        Compare it with the Lipschitz constant of the class.
 
     Raises:
         TypeError: If the class does not derive from `Zonal`.
-        ValueError: If a mean differs from the covariance by more than the sampling error, or if
-            ``variogram`` differs from ``covariance(1) - covariance(cos(theta))``.
+        ValueError: If a mean differs from the covariance by more than the sampling error, or the variogram
+            from ``covariance(1) - covariance(cos(theta))``.
 
     >>> from icl.tasks import Affine
     >>> 0.7 < check_class(Affine(3, lipschitz=1.0)) <= 1.0
@@ -52,8 +52,7 @@ def check_class(task: Zonal) -> float:
         products = values[:, i] * values[:, j]
         mean, error = float(products.mean()), float(products.std()) / math.sqrt(_FUNCTIONS)
         wanted = float(task.covariance(np.array(cosine))) + (fine_variance(task) if i == j else 0)
-        # The last term allows rounding, because all products may be equal, as f(x)^2 of `Sign` is. The
-        # negated comparison also refuses NaN.
+        # the last term allows rounding where all products are equal; the negation also refuses NaN
         if not abs(mean - wanted) <= _HALF_WIDTH * error + 1e-9 * level:
             raise ValueError(
                 f"{task!r}: covariance({cosine:.6g})={wanted:.6g}, but the mean of f(x) f(x') over functions "
@@ -61,9 +60,9 @@ def check_class(task: Zonal) -> float:
             )
         theta = math.acos(cosine)
         gamma = float(task.variogram(theta))
-        # this uses the covariance only, even if the class has a variogram of its own
+        # this uses the covariance only
         difference = float(Zonal._variogram(task, np.array(theta)))
-        # the rounding error of this difference is proportional to the covariances and not to the difference
+        # rounding is proportional to the covariances and not to their difference
         if not math.isclose(gamma, difference, rel_tol=1e-9, abs_tol=3e-13 * level):
             raise ValueError(
                 f"{task!r}: variogram({theta:.6g})={gamma:.9g}, but covariance(1) - covariance({cosine:.6g})="

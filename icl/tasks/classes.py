@@ -1,8 +1,7 @@
-r"""The function classes of the book, each with its covariance, variogram and Gegenbauer coefficients.
+"""The function classes of the book, each with its covariance, variogram and Gegenbauer coefficients.
 
-The ReLU class is that of the ITA slides ("Intuition Summary"). For affine and cosine functions the last slide
-prints low-rank links, w.x + 2 and cos(4 w.x), without a law of w. The affine and cosine classes here, with a
-Lipschitz constant L, are our declared choice.
+The ReLU class is that of the ITA slides ("Intuition Summary"). The affine and cosine classes are our
+declared choice, because the last slide prints w.x + 2 and cos(4 w.x) without a law of w.
 
 Symbols:
 
@@ -43,8 +42,7 @@ from icl.tasks.gegenbauer import angle_quadrature, harmonics, multiplicity, shor
 if TYPE_CHECKING:
     import torch
 
-# tanh(b t) is analytic up to |Im t| = pi / 2b, so that its coefficients fall geometrically: at the largest
-# steepness, b = 20, degree 200 contributes less than 1e-13
+# at the largest steepness degree 200 contributes less than 1e-13
 _MAX_TANH_DEGREE = 200
 
 
@@ -63,16 +61,16 @@ class Expanded(Zonal):
 
     def _variogram(self, theta: Array) -> Array:
         a = self.coefficients()
-        # The last coefficients are left out if they do not change the sum. The bound is far below rounding,
-        # because at small angles 1 - P_l grows like l^2.
+        # Coefficients that do not change the sum are left out, even at small angles, where 1 - P_l grows like
+        # l^2.
         a = a[: np.flatnonzero(a > 1e-20 * a.max())[-1] + 1]
-        # a[0] is the coefficient of degree 1, so that a[::2] are the odd degrees and a[1::2] the even ones
+        # a[::2] are the odd degrees
         even = not a[::2].any()
         return shortfall(self.dim, a[1::2] if even else a, theta, even)
 
     def covariance(self, cosine: ArrayLike) -> Array:
         theta = np.arccos(cosines(cosine))
-        # a_0 is left out, so that k(1) is the sum of the other coefficients
+        # a_0 is left out
         return np.asarray(self.coefficients().sum() - self._variogram(theta))
 
 
@@ -88,7 +86,7 @@ class Affine(Expanded):
         return self.lipschitz**2 / 3 * (cosines(cosine) / self.dim + 1)
 
     def _variogram(self, theta: Array) -> Array:
-        # 2 sin^2(t / 2) is 1 - cos t without cancellation
+        # this is 1 - cos t without cancellation
         return self.lipschitz**2 / (3 * self.dim) * 2 * np.sin(theta / 2) ** 2
 
     def coefficients(self) -> Array:
@@ -115,7 +113,7 @@ class ReLU(Zonal):
 
     @property
     def singular_term(self) -> tuple[float, float]:
-        # the variogram has the term -(sin t - t cos t) L^2 / (3 pi d), and this bracket is t^3 / 3 near zero
+        # the variogram has the term -(sin t - t cos t) L^2 / (3 pi d), which begins with t^3
         return 3.0, self.lipschitz**2 / (9 * math.pi * self.dim)
 
     @property
@@ -129,9 +127,8 @@ class ReLU(Zonal):
 
     def _variogram(self, theta: Array) -> Array:
         square = theta * theta
-        # With t = theta, `turn` is sin t - t cos t. This difference loses digits if t is small. There it
-        # is t^3/3 (1 - t^2/10 (1 - t^2/28 (1 - ..., with the divisors 2j (2j + 3), of which six are enough
-        # for t below 0.5.
+        # `turn` is sin t - t cos t, and near zero its series, t^3/3 (1 - t^2/10 (1 - t^2/28 (1 - ..., with
+        # the divisors 2j (2j + 3)
         tail = np.ones_like(theta)
         for k in (180, 130, 88, 54, 28, 10):
             tail = 1 - square / k * tail
@@ -143,27 +140,24 @@ class ReLU(Zonal):
         return self.lipschitz**2 / (3 * self.dim) * arc
 
     def spectrum(self, degree: int) -> tuple[Array, float]:
-        # With t = q.x, f is (l1-l2)/2 t + (l1+l2)/2 |t| + b. The first term has degree 1, and |t| has even
-        # degrees.
+        # With t = q.x, f is (l1-l2)/2 t + (l1+l2)/2 |t| + b, and |t| has even degrees.
         degree = integer(degree, "degree", 0, MAX_DEGREE)
-        # The squares of (l1 - l2) / 2 and of (l1 + l2) / 2 have the same mean, `scale`. So a_1 is scale / d,
-        # and |t| gives a_l = scale N_l E[|t| P_l]^2 for even l, with scale E[|t|]^2 at l = 0. By Rodrigues'
-        # formula, E[|t| P_{l+2}] / E[|t| P_l] = -(l-1) / (l+d+1).
+        # Both squares have the mean `scale`. So a_1 is scale / d, and |t| gives a_l = scale N_l E[|t| P_l]^2
+        # for even l. By Rodrigues' formula, E[|t| P_{l+2}] / E[|t| P_l] = -(l-1) / (l+d+1).
         d, scale = self.dim, self.lipschitz**2 / 6
         # a[i] is the coefficient of degree 2 i
         even = np.arange(0.0, _last_degree(d, degree) + 1, 2)
-        # `growth` is N_{l+2} / N_l, and for l = 0 it is N_2
+        # `growth` is N_{l+2} / N_l
         growth = np.concatenate([[(d + 2) * (d - 1) / 2], _multiplicity_growth(d, even[1:-1])])
         ratios = growth * ((even[:-1] - 1) / (even[:-1] + d + 1)) ** 2
         a = scale * _mean_coordinate(d) ** 2 * np.concatenate([[1.0], np.cumprod(ratios)])
-        # a_{l+2} / a_l is 1 - 8 / l + O(l^-2), so that a_l falls like l^-4
+        # a_{l+2} / a_l is 1 - 8 / l + O(l^-2)
         rest = _sum_beyond(d, even, a, power=4)
         # out[0] is the coefficient of degree 1
         out = np.zeros(degree)
         out[1::2] = a[1 : degree // 2 + 1]
-        # this is a slice, because `out` is empty if degree is 0
+        # `out` is empty if degree is 0
         out[:1] = scale / d
-        # if degree is 0, a_1 belongs to the later coefficients
         later_linear = scale / d if degree == 0 else 0.0
         # the smallest numbers are added first, to lose fewer digits
         return out, float(a[degree // 2 + 1 :][::-1].sum() + rest + later_linear)
@@ -178,8 +172,7 @@ class ReLU(Zonal):
 
         def f(x: torch.Tensor) -> torch.Tensor:
             t = inner_products(q, x)
-            # Here l1 is `right`, and l2 is `left`. The sum l1 t_+ + l2 (-t)_+ is
-            # (l1 - l2) / 2 t + (l1 + l2) / 2 |t|, which takes fewer passes over t.
+            # l1 t_+ + l2 (-t)_+ is (l1 - l2) / 2 t + (l1 + l2) / 2 |t|, which takes fewer passes over t
             odd, even = ((right - left) / 2).to(x), ((right + left) / 2).to(x)
             return torch.addcmul(b.to(x), odd, t).addcmul_(even, t.abs_())
 
@@ -208,16 +201,15 @@ class Sign(Zonal):
         return np.asarray(self.scale**2 * 2 / math.pi * theta)
 
     def spectrum(self, degree: int) -> tuple[Array, float]:
-        # With t = q.x, a_l is N_l E[s sign(t) P_l]^2 for odd degrees, and zero for even degrees. By the
-        # differential equation of P_l, E[sign(t) P_{l+2}] / E[sign(t) P_l] = -l / (l + d).
+        # a_l is N_l E[s sign(t) P_l]^2 for odd degrees, t = q.x. By the differential equation of P_l,
+        # E[sign(t) P_{l+2}] / E[sign(t) P_l] = -l / (l + d).
         degree, d = integer(degree, "degree", 0, MAX_DEGREE), self.dim
-        # these are the odd degrees up to `_last_degree` + 1
         odd = np.arange(1.0, _last_degree(d, degree) + 2, 2)
         ratios = _multiplicity_growth(d, odd[:-1]) * (odd[:-1] / (odd[:-1] + d)) ** 2
-        # P_1 is t, and N_1 = d
+        # P_1 is t, and N_1 is d
         a_1 = d * (self.scale * _mean_coordinate(d)) ** 2
         a = a_1 * np.concatenate([[1.0], np.cumprod(ratios)])
-        # a_{l+2} / a_l is 1 - 4 / l + O(l^-2), so that a_l falls like l^-2
+        # a_{l+2} / a_l is 1 - 4 / l + O(l^-2)
         rest = _sum_beyond(d, odd, a, power=2)
         # out[0] is the coefficient of degree 1
         out = np.zeros(degree)
@@ -247,15 +239,13 @@ class Cosine(Expanded):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # For small L the variogram is proportional to L^4, which underflows for L below 1e-77. The minimum of
-        # 1e-20 is far above. In more than 500 dimensions Bessel functions underflow, unless `_bessel` can use
-        # its series. The arguments of `_bessel` are at most 2 L, and the series serves them up to sqrt(2 d).
+        # For small L the variogram, proportional to L^4, underflows. In more than 500 dimensions `_bessel`
+        # needs its series, which serves arguments up to sqrt(2 d).
         maximum = 300 if self.dim <= 500 else math.sqrt(self.dim / 2)
         real(self.lipschitz, "lipschitz", 1e-20, maximum)
 
     def covariance(self, cosine: ArrayLike) -> Array:
-        # cos a cos b is half of cos(a - b) + cos(a + b). In these, a - b is L u.(x - x') and a + b is
-        # L u.(x + x'). For every vector v, E cos(L u.v) is `_bessel` of L |v|.
+        # cos a cos b is half of cos(a - b) + cos(a + b), and E cos(L u.v) is `_bessel` of L |v|
         cosine, nu = cosines(cosine), self.dim / 2 - 1
         of_difference = _bessel(nu, self.lipschitz * np.sqrt(2 - 2 * cosine))
         of_sum = _bessel(nu, self.lipschitz * np.sqrt(2 + 2 * cosine))
@@ -264,7 +254,7 @@ class Cosine(Expanded):
     def coefficients(self) -> Array:
         a = _wave_expansion(self.dim, self.lipschitz)
         degree = np.arange(1, a.size + 1)
-        # functions and covariance are even
+        # the functions are even
         return np.where(degree % 2 == 0, a, 0.0)
 
     def _draw(self, rng: Rng, count: int) -> Function:
@@ -276,14 +266,13 @@ class Cosine(Expanded):
 class PhasedCosine(Cosine):
     """``f(x) = cos(L u.x + phase)`` with ``u ~ U(S^{d-1})`` and ``phase ~ U[0, 2 pi]``.
 
-    These waves are neither even nor odd. For every L, ``E f(x)`` is zero and ``E f(x)^2`` is one half. The
-    range of L is that of `Cosine`.
+    For every L, ``E f(x)`` is zero and ``E f(x)^2`` is one half. The range of L is that of `Cosine`.
     """
 
     label = "cosine with phase"
 
     def covariance(self, cosine: ArrayLike) -> Array:
-        # the random phase leaves E cos(L u.(x - x')) / 2
+        # the phase leaves E cos(L u.(x - x')) / 2
         distance = np.sqrt(2 - 2 * cosines(cosine))
         return _bessel(self.dim / 2 - 1, self.lipschitz * distance) / 2
 
@@ -342,7 +331,7 @@ class Quadratic(Expanded):
 
     def coefficients(self) -> Array:
         d = self.dim
-        # at the cosine c, 2 c^2 is 2 (d-1)/d P_2(c) + 2/d
+        # 2 c^2 is 2 (d-1)/d P_2(c) + 2/d
         return np.array([0.0, self.lipschitz**2 * 2 * (d - 1) / (d * d * (d + 2))])
 
     def _draw(self, rng: Rng, count: int) -> Function:
@@ -356,7 +345,7 @@ class Tanh(Expanded):
 
     The Lipschitz constant is L for every b, and b is from 1e-6 to 20. The functions are nearly linear for a
     small b and smoothed steps for a large b. If L equals b, values lie in [-1, 1], and can be the means of
-    labels -1 and 1. Sigmoids are such functions, because ``1 / (1 + exp(-s)) = (1 + tanh(s / 2)) / 2``.
+    labels -1 and 1.
     """
 
     lipschitz: float = 1.0
@@ -390,8 +379,7 @@ class Network(Zonal):
 
     @property
     def _relu(self) -> ReLU:
-        # With the `arc` of `ReLU.covariance`, E (q.x)_+ (q.x')_+ is arc / 2d. So the covariance of networks
-        # is L^2 arc / d. The covariance of this ReLU class is L^2 (1 + arc / d).
+        # E (q.x)_+ (q.x')_+ is arc / 2d with the `arc` of `ReLU`, so that the covariance is L^2 arc / d
         return ReLU(self.dim, self.lipschitz * math.sqrt(3))
 
     @property
@@ -415,14 +403,13 @@ class Network(Zonal):
         scale = self.lipschitz * math.sqrt(2 / self.hidden)
 
         def f(x: torch.Tensor) -> torch.Tensor:
-            # this is q_j.x, of shape (count, n, hidden)
             inner = x @ q.to(x).mT
             return scale * (inner.clamp(min=0) * a.to(x).unsqueeze(1)).sum(-1)
 
         return f
 
 
-#: The classes by name; a user-defined class that is added here can be named in every chapter.
+#: The classes by name. Chapters can name a class that is added here.
 CLASSES: dict[str, Callable[..., Zonal]] = {
     kind.label.lower(): kind
     for kind in (Affine, ReLU, Cosine, Linear, Quadratic, Sign, PhasedCosine)
@@ -433,8 +420,8 @@ def make_task(name: str, dim: int, lipschitz: float = 1.0) -> Zonal:
     """Return the class with the key ``name`` of `CLASSES`, in capital or small letters.
 
     Raises:
-        ValueError: If this key does not exist, or if the class has no parameter ``lipschitz``, and another
-            value than 1 is given.
+        ValueError: For an unknown name, and for ``lipschitz`` other than 1 if the class has no such
+        parameter.
     """
     found = {key.lower(): kind for key, kind in CLASSES.items()}
     kind = found.get(name.lower()) if isinstance(name, str) else None
@@ -456,7 +443,7 @@ def _mean_coordinate(dim: int) -> float:
 
 def _last_degree(dim: int, degree: int) -> int:
     """Return an even degree above ``degree`` that is so high that `_sum_beyond` may follow it."""
-    # far above the dimension, the two terms that `_sum_beyond` fits are enough
+    # far above the dimension two terms of `_sum_beyond` are enough
     return 2 * math.ceil(max(4 * degree, 4000, 200 * dim) / 2)
 
 
@@ -467,14 +454,11 @@ def _multiplicity_growth(dim: int, degree: Array) -> Array:
 
 
 def _sum_beyond(dim: int, degree: Array, a: Array, power: int) -> float:
-    """Return the sum of all coefficients after ``a``.
+    """Return the sum of all coefficients after ``a``, which are those of ``degree``, two apart.
 
-    ``a`` are the coefficients of the degrees ``degree``, two apart, and later degrees are two apart, too. For
-    high degrees l, ``a_l = x^-power (A + B x^-2 + ...)`` with x = l + dim / 2 - 1. A and B are fitted at two
-    of the degrees. By the midpoint rule, each later a_l is about half the integral of this formula from x - 1
-    to x + 1. So the sum of the later a_l is half the integral from ``edge``, which is the last x of ``a``
-    plus one. The first correction of the midpoint rule is a twelfth of the derivative of ``A x^-power`` at
-    ``edge``.
+    For high degrees l, ``a_l = x^-power (A + B x^-2 + ...)`` with x = l + dim / 2 - 1, and A and B are
+    fitted. By the midpoint rule, each later a_l is about half the integral of this formula from x - 1 to x +
+    1. The first correction of the rule is a twelfth of the derivative of ``A x^-power`` at ``edge``.
     """
     points = [len(a) // 2, -1]
     x = degree[points] + dim / 2 - 1
@@ -486,10 +470,10 @@ def _sum_beyond(dim: int, degree: Array, a: Array, power: int) -> float:
 
 @lru_cache(maxsize=64)
 def _wave_expansion(dim: int, L: float) -> Array:
-    """Return ``a_1, ...`` of ``E cos(L u.(x - x'))``, a function of x.x', with u uniform on the unit sphere.
+    """Return ``a_1, ...`` of ``E cos(L u.(x - x'))`` with u uniform on the unit sphere.
 
-    They are ``a_l = N_l (Gamma(d/2) (2/L)^nu J_{nu+l}(L))^2`` with ``nu = d/2 - 1``. For l above L these fall
-    faster than geometrically, so that degrees up to 2 L + 60 are enough.
+    They are ``a_l = N_l (Gamma(d/2) (2/L)^nu J_{nu+l}(L))^2`` with ``nu = d/2 - 1``, negligible above 2 L +
+    60.
     """
     nu, degrees = dim / 2 - 1, np.arange(int(2 * L) + 61)
     # Gamma(d/2) (2/L)^nu J_{nu+l}(L) is `_bessel` of order nu + l, times this factor
@@ -500,26 +484,24 @@ def _wave_expansion(dim: int, L: float) -> Array:
 
 
 def _bessel(mu: ArrayLike, x: ArrayLike) -> Array:
-    """Return ``Gamma(mu + 1) (2 / x)^mu J_mu(x)``, in the broadcast shape of mu and x.
+    """Return ``Gamma(mu + 1) (2 / x)^mu J_mu(x)``, in the broadcast shape.
 
     For ``mu = d / 2 - 1`` it is ``E cos(x u_1)`` with u uniform on the unit sphere of R^d. In SciPy it is
     ``hyp0f1(mu + 1, -x**2 / 4)``, which overflows for mu above 170.
     """
     mu, x = np.broadcast_arrays(np.asarray(mu, float), np.asarray(x, float))
     quarter = -(x**2) / 4
-    # where this holds, 40 terms of the power series are enough
+    # here 40 terms of the power series are enough
     short = -quarter <= mu + 1
     term = np.where(short, 1.0, 0.0)
     total = term.copy()
-    # term k is at most 1 / k! of the first
     for k in range(1, 40):
         term = term * quarter / (k * (mu + k))
         total += term
-    # elsewhere the formula is used, and entries with a series get arguments at which it does not overflow
+    # entries with a series get arguments at which the formula does not overflow
     large, mu = np.where(short, 1.0, x), np.where(short, 0.0, mu)
     wave = jv(mu, large)
-    # Factors of the result may overflow or underflow, so that logarithms are added. Where the Bessel function
-    # underflows to zero, its logarithm is -infinity.
+    # factors may overflow or underflow, so that logarithms are added
     size = np.log(np.abs(wave), out=np.full(wave.shape, -np.inf), where=wave != 0)
     return np.where(
         short, total, np.sign(wave) * np.exp(gammaln(mu + 1) + mu * np.log(2 / large) + size)
@@ -529,10 +511,10 @@ def _bessel(mu: ArrayLike, x: ArrayLike) -> Array:
 @lru_cache(maxsize=64)
 def _tanh_expansion(dim: int, steepness: float) -> Array:
     """Return ``a_1, ...`` of ``tanh(steepness q.x)``: ``N_l E[tanh(steepness t) P_l(t)]^2`` with t = q.x."""
-    # with one node for each degree the coefficients would be wrong by 1e-5, and with two by rounding only
+    # with one node for each degree the error would be 1e-5
     theta, p = angle_quadrature(dim, 4 * _MAX_TANH_DEGREE)
     degree = np.arange(1, _MAX_TANH_DEGREE + 1)
-    # N_l is huge in many dimensions, and would enlarge the rounding of E[tanh P_l]; sqrt(N_l) P_l is not
+    # N_l, unlike sqrt(N_l) P_l, would enlarge the rounding of E[tanh P_l]
     mean = harmonics(dim, degree, np.broadcast_to(np.cos(theta), (len(degree), len(theta)))) @ (
         p * np.tanh(steepness * np.cos(theta))
     )

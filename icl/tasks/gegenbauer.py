@@ -16,17 +16,17 @@ from icl.checks import integer
 from icl.compiled import can_compile
 
 Array = NDArray[np.float64]
-#: Sums over degrees take this many degrees at a time, so that memory does not grow with the last degree.
+#: Degrees that a sum takes at a time, so that memory does not grow with the last degree.
 _BLOCK = 16
-#: After `_MAX_UNCOMPILED` numbers a process loads the compiled loop; `_taken` counts the numbers so far.
+#: After so many numbers a process loads the compiled loop; `_taken` counts them.
 _MAX_UNCOMPILED, _taken = 3 * 10**7, 0
 
 
 def multiplicity(dim: int, degree: int) -> Array:
     """Return the numbers N_i of spherical harmonics on ``S^{dim-1}``, i = 0, ..., degree, capped at 1e300."""
     i = np.arange(1, degree + 1)
-    # N_i is (2i+d-2)/i * binom(i+d-3, i-1), which may overflow. Degrees with more than 1e300 harmonics have
-    # negligible power, so that any large number serves as N_i.
+    # N_i is (2i+d-2)/i * binom(i+d-3, i-1), which may overflow. Degrees of more than 1e300 harmonics have
+    # negligible power.
     with np.errstate(over="ignore"):
         binomial = np.concatenate([[1.0], np.cumprod((i[:-1] + dim - 2) / i[:-1])])
         return np.concatenate([[1.0], np.minimum((2 * i + dim - 2) / i * binomial, 1e300)])
@@ -35,9 +35,9 @@ def multiplicity(dim: int, degree: int) -> Array:
 def harmonics(dim: int, degree: NDArray[np.int_], cosine: Array) -> Array:
     """Return zonal harmonics ``sqrt(N_l) P_l(cosine)``, whose mean square is one.
 
-    Row j has the degree ``degree[j]``: ``degree`` has shape (m,), and ``cosine`` and the result (m, k). N_l
-    may overflow, and P_l is tiny on most of the sphere. So the recurrence is that of ``p_l = sqrt(N_l) P_l``
-    at the cosine t: ``t p_(l-1) = b_l p_l + b_(l-1) p_(l-2)``, with ``b_0 = 0`` and
+    Row j has the degree ``degree[j]``: ``degree`` has shape (m,), and ``cosine`` and the result (m, k). As
+    N_l may overflow, the recurrence is that of ``p_l = sqrt(N_l) P_l`` at the cosine t:
+    ``t p_(l-1) = b_l p_l + b_(l-1) p_(l-2)``, with ``b_0 = 0`` and
     ``b_l^2 = l (l + dim - 3) / ((2 l + dim - 2) (2 l + dim - 4))``.
     """
     order = np.argsort(degree)
@@ -45,10 +45,10 @@ def harmonics(dim: int, degree: NDArray[np.int_], cosine: Array) -> Array:
     before, now = np.zeros_like(cosine), np.ones_like(cosine)
     b_before = 0.0
     for i in range(1, int(degree.max(initial=0)) + 1):
-        # the rows before these have reached their degree
+        # earlier rows have reached their degree
         rows = slice(int(np.searchsorted(ascending, i)), None)
         denominator = (2 * i + dim - 2) * (2 * i + dim - 4)
-        # at i = 1 the factor dim - 2, which is zero on the circle, is cancelled by hand
+        # at i = 1 the factor dim - 2, zero on the circle, is cancelled
         b_squared = 1 / dim if i == 1 else i * (i + dim - 3) / denominator
         following = (cosine[rows] * now[rows] - b_before * before[rows]) / b_squared**0.5
         before[rows], now[rows] = now[rows], following
@@ -68,26 +68,25 @@ def angle_quadrature(dim: int, nodes: int) -> tuple[Array, Array]:
     x, weight = np.polynomial.legendre.leggauss(nodes)
     theta = (x + 1) * np.pi / 2
     sine = np.sin(theta)
-    # without the division by the maximum every power might underflow
+    # without the division every power might underflow
     p = weight * (sine / sine.max()) ** (dim - 2)
     return theta, p / p.sum()
 
 
 class Polynomials:
-    """Compute ``1 - P_l(cos theta)`` for l = 0, 1, 2, ..., without cancellation at small angles.
+    """Compute ``1 - P_l(cos theta)``, theta (m,), for l = 0, 1, 2, ..., without cancellation at small angles.
 
-    The recurrence gives the differences between successive P_l, which are small if theta is small. ``theta``
-    has shape (m,). If ``even`` is true, only the degrees 0, 2, 4, ... are computed, at half the cost.
+    If ``even`` is true, only the degrees 0, 2, 4, ... are computed, at half the cost.
     """
 
     def __init__(self, dim: int, theta: Array, even: bool = False):
-        # `_next` is the degree that is computed next
+        # `_next` is the next degree
         self._dim, self._even, self._next = dim, even, 0
         # this is 1 - cos(theta)^2 or 1 - cos(theta)
         self._gap = np.sin(theta) ** 2 if even else 2 * np.sin(theta / 2) ** 2
         # this is 1 - P_l of the next degree
         self._q = np.zeros_like(self._gap)
-        # this is `_q` less the `_q` of the degree before, or zero at degree 0
+        # this is `_q` less that of the degree before, or zero at degree 0
         self._step = np.zeros_like(self._gap)
 
     def take(self, count: int) -> Array:
@@ -100,7 +99,7 @@ class Polynomials:
 
 
 def take(rows: Array, gap: Array, q: Array, step: Array, dim: int, degree: int, every: int) -> None:
-    """Set ``rows``, (count, m), to ``1 - P_l`` for l = degree, degree + every, degree + 2 every, and so on.
+    """Set ``rows``, (count, m), to ``1 - P_l`` for l = degree, degree + every, and so on.
 
     In each row q is ``1 - P_l``, and ``step`` is q less the q of the row before. The recurrence is ::
 
@@ -111,16 +110,14 @@ def take(rows: Array, gap: Array, q: Array, step: Array, dim: int, degree: int, 
     - If ``every`` is 2, gap is 1 - cos(theta)^2. ``ahead`` and ``behind`` are the factors of P_(l+2) and
       P_(l-2) in ``cos(theta)^2 P_l``.
 
-    Afterwards q and ``step`` are those of the next degree. `icl.compiled.polynomials` gives the same bits as
-    this function.
+    Afterwards q and ``step`` are those of the next degree. `icl.compiled.polynomials` gives the same bits.
     """
-    # Entry i = degree / every of `over` is 1 / ahead, and entry i of `ratio` is behind / ahead. The length of
-    # both lists is a power of two, and at least 2^6, so that `_compute_factors` caches few lists.
+    # The length of both lists is a power of two, so that `_compute_factors` caches few lists.
     over, ratio = _compute_factors(dim, every, max(6, (degree // every + len(rows)).bit_length()))
     for i, row in enumerate(rows, degree // every):
         row[:] = q
         change = 1 - q
-        # all further updates are in place, because to allocate more arrays for every degree takes long
+        # allocating arrays for every degree takes long
         change *= gap
         change *= over[i]
         step *= ratio[i]
@@ -134,7 +131,7 @@ def _compute_factors(dim: int, every: int, bits: int) -> tuple[list[float], list
     degree = every * np.arange(2**bits)
     ahead = _compute_ahead(degree, dim)
     behind = 1 - ahead
-    # the formula of `_compute_ahead`, used twice, gives the factors of P_(l+2) and P_(l-2) in x^2 P_l
+    # the formula of `_compute_ahead`, used twice
     if every == 2:
         ahead *= _compute_ahead(degree + 1, dim)
         behind *= 1 - _compute_ahead(degree - 1, dim)
@@ -149,8 +146,7 @@ def _compute_ahead(degree: NDArray[np.int_], dim: int) -> Array:
 def _choose_loop(numbers: int) -> Any:
     """Return the function that computes the next ``numbers`` numbers: the compiled loop or `take`.
 
-    The compiled loop needs numba, and takes half a second to load. In this time `take` computes about
-    `_MAX_UNCOMPILED` numbers. So the compiled loop is returned only after that many numbers.
+    In the half second that the compiled loop takes to load, `take` computes about `_MAX_UNCOMPILED` numbers.
     """
     global _taken
     _taken += numbers

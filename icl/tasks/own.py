@@ -1,8 +1,8 @@
 """The Gegenbauer coefficients of a user-defined class, found from its covariance alone.
 
-As in `icl.tasks.base` the covariance is ``k(cos theta) = sum_l a_l P_l(cos theta)``. The variogram is
-``gamma(theta) = k(1) - k(cos theta) = sum_l a_l (1 - P_l(cos theta))``. N_l is the number of spherical
-harmonics of degree l, and E is the mean over the angle between two tokens.
+The covariance is ``k(cos theta) = sum_l a_l P_l(cos theta)``. The variogram is
+``gamma(theta) = k(1) - k(cos theta)``. N_l is the number of spherical harmonics of degree l, and E is the
+mean over the angle between two tokens.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def fitted_spectrum(task: Zonal, degree: int) -> tuple[Array, float]:
     (array([0.06666667, 0.        ]), 0.0)
     """
     require_arrays(task)
-    # On the circle P_l oscillates too much for the fit. There projections on P_l lose only few digits.
+    # On the circle P_l oscillates too much for the fit, but projections on P_l lose only few digits.
     if task.dim == 2:
         return _project_on_circle(task, degree)
     degrees, a, rest = _fit_variogram(task)
@@ -50,7 +50,7 @@ def fitted_spectrum(task: Zonal, degree: int) -> tuple[Array, float]:
 
 def _project_on_circle(task: Zonal, degree: int) -> tuple[Array, float]:
     """Return `Zonal.spectrum` on the circle by a Fourier series; ValueError if it fails or has an a_l < 0."""
-    # The difference to a rule with twice as many nodes shows the error. `size` is the largest size of k.
+    # the difference to a rule with twice as many nodes shows the error
     a, size = _transform_covariance(task, degree, 4 * degree + 200)
     finer, _ = _transform_covariance(task, degree, 8 * degree + 400)
     if not np.abs(a - finer).sum() <= 1e-9 * size:
@@ -61,25 +61,20 @@ def _project_on_circle(task: Zonal, degree: int) -> tuple[Array, float]:
         raise ValueError(
             f"{task!r}: covariance is not positive definite, a_{np.argmin(a)}={a.min():.2g}"
         )
-    # coefficients below this threshold are rounding errors
+    # smaller coefficients are rounding errors
     a = np.where(a > 1e-15 * size, a, 0.0)
     rest = float(task.covariance(np.array(1.0)) - a.sum())
-    # this difference has a larger rounding error than a single coefficient
+    # this difference has a larger rounding error
     return a[1:], rest if rest > 1e-14 * size else 0.0
 
 
 def _transform_covariance(task: Zonal, degree: int, nodes: int) -> tuple[Array, float]:
-    """Return ``a_0, ..., a_degree`` of a covariance k on the circle, and the largest size of k.
-
-    Integrals over the angle are computed by the midpoint rule.
-    """
+    """Return ``a_0, ..., a_degree`` of a covariance k on the circle, and the largest ``|k|``."""
     theta = (2 * np.arange(nodes) + 1) * np.pi / (2 * nodes)
     k = check_finite(task, task.covariance(np.cos(theta)), theta)
-    # only user-defined classes need this import
     from scipy.fft import dct
 
-    # Entry l of this transform is twice the sum of k cos(l theta) over the nodes. Divided by the number of
-    # nodes, entry l is a_l, but entry 0 is twice a_0.
+    # entry l is twice the sum of k cos(l theta) over the nodes
     a = dct(k)[: degree + 1] / nodes
     a[0] /= 2
     return a, float(np.abs(k).max())
@@ -94,17 +89,14 @@ def _make_fit_error(task: Zonal, why: str) -> ValueError:
 
 
 def require_arrays(task: Zonal) -> None:
-    """Raise ValueError if a covariance takes single numbers but not arrays.
-
-    Other errors of the covariance are raised where it is used.
-    """
+    """Raise ValueError if a covariance takes single numbers but not arrays."""
     try:
         task.covariance(np.array([0.5, 1.0]))
     except (TypeError, ValueError) as error:
         try:
             task.covariance(0.5)
         except Exception:
-            # the covariance does not take single numbers either, so that arrays are not the reason
+            # arrays are not the reason, and the error is raised where the covariance is used
             return
         raise ValueError(
             f"{task!r}: covariance(cosine) must take arrays, for example by np.exp in place of math.exp, and "
@@ -122,15 +114,13 @@ def check_finite(task: Zonal, values: Array, theta: Array) -> Array:
 def _fit_variogram(task: Zonal) -> tuple[NDArray[np.int_], Array, float]:
     """Return the degrees of `fit_grid`, their coefficients, and the sum of all later coefficients.
 
-    The coefficients are fitted to the variogram gamma. On a sphere of many dimensions the projections
-    ``a_l = N_l E[k P_l]`` are useless, because N_l multiplies the rounding error of k. To fit
-    ``gamma = sum_l a_l (1 - P_l)`` on a grid of angles, with a_l >= 0 by Schoenberg's theorem, is a
-    well-posed least-squares problem, and the risk depends on the fitted gamma only. ValueError if the fit
-    misses gamma.
+    In many dimensions the projections ``a_l = N_l E[k P_l]`` are useless, because N_l multiplies the rounding
+    error of k. To fit ``gamma = sum_l a_l (1 - P_l)`` on a grid of angles, with a_l >= 0 by Schoenberg's
+    theorem, is a well-posed least-squares problem, and the risk depends on the fitted gamma only.
     """
     degrees, theta = fit_grid()
     gamma = np.asarray(check_finite(task, task.variogram(theta), theta), dtype=float)
-    # functions whose variogram is zero are constant
+    # the functions are constant
     if not np.abs(gamma).max() > 1e-14 * abs(float(task.covariance(np.array(1.0)))):
         return degrees, np.zeros(degrees.size), 0.0
     a, misfit = _fit_coefficients(task.dim, gamma.tobytes())
@@ -142,13 +132,12 @@ def _fit_variogram(task: Zonal) -> tuple[NDArray[np.int_], Array, float]:
 @lru_cache(maxsize=1)
 def fit_grid() -> tuple[NDArray[np.int_], Array]:
     """Return the degrees that are fitted, and the angles of the fit."""
-    # Above degree 500, P_l changes slowly with l, so that some degrees stand for all. If degrees were left
-    # out from 300 on, the fit would fail for functions with kinks in three dimensions, which have more
-    # variance in high degrees than others. 86 steps of 4 % lead from degree 500 to 14,600.
+    # Above degree 500 some degrees stand for all. From 300 on, this would fail for functions with kinks in
+    # three dimensions.
     sparse = np.round(500 * 1.04 ** np.arange(1, 87)).astype(int)
-    # the successor of each sparse degree is fitted, too, so that there are even and odd degrees
+    # the successors make even and odd degrees
     degrees = np.unique(np.concatenate([np.arange(1, 501), sparse, sparse + 1]))
-    # Angles are dense near 0 and pi. The smallest one is where P_l of the highest degree begins to fall.
+    # the smallest angle is where P_l of the highest degree begins to fall
     near = np.geomspace(2 / degrees[-1], 0.3, 225)
     middle = np.linspace(0.3, np.pi - 0.3, 900)[1:-1]
     return degrees, np.concatenate([near, middle, np.pi - near[::-1]])
@@ -156,29 +145,28 @@ def fit_grid() -> tuple[NDArray[np.int_], Array]:
 
 @lru_cache(maxsize=64)
 def _fit_coefficients(dim: int, variogram: bytes) -> tuple[Array, float]:
-    """Return an array and the misfit, the largest error of the fit over the largest value of the variogram.
+    """Return the coefficients, and the largest error of the fit over the largest value of the variogram.
 
-    The array has the coefficients of the degrees of `fit_grid`, and as its last entry the sum of all later
-    coefficients. The variogram is given as bytes, because arrays cannot be keys of a cache.
+    The last coefficient is the sum of those beyond `fit_grid`. The variogram is given as bytes, because
+    arrays cannot be keys of a cache.
     """
     degrees, theta = fit_grid()
     gamma = np.frombuffer(variogram)
     rows = Polynomials(dim, theta).take(degrees[-1] + 1)[degrees]
-    # Each column is 1 - P_l for one degree. The last column stands for all later degrees, where P_l counts as
-    # zero because no window resolves it.
+    # The last column stands for all later degrees, which no window resolves: P_l counts as zero.
     table = np.stack([*rows, np.ones_like(theta)], axis=1)
-    # this takes long to import, and only user-defined classes need it
+    # only user-defined classes need this, which takes long to import
     from scipy.optimize import nnls
 
-    # The risk of narrow windows depends on small angles, where gamma is small. So errors are divided by
-    # gamma. The second term keeps the weights finite where gamma is zero.
+    # Errors are divided by gamma, because the risk of narrow windows depends on small angles, where gamma is
+    # small.
     weight = 1 / (np.abs(gamma) + 1e-5 * np.abs(gamma).max())
     a, _ = nnls(table * weight[:, None], gamma * weight, maxiter=20_000)
     return a, float(np.max(np.abs(table @ a - gamma)) / np.abs(gamma).max())
 
 
 def _explain_misfit(task: Zonal) -> str:
-    """Return a sentence on why the fit failed: a low degree has a negative coefficient, or not."""
+    """Return a sentence on why the fit failed."""
     nodes, p = angle_quadrature(task.dim, 400)
     k = np.asarray(task.covariance(np.cos(nodes)), dtype=float)
     # E k P_l = a_l / N_l

@@ -48,10 +48,8 @@ class QuadraticRisk:
     def of(cls, task: Zonal, tokens: torch.Tensor, noise_std: float) -> QuadraticRisk:
         """Return the form of a class at unit tokens (B, n + 1, d), of which the last one is the query.
 
-        Tokens may have any floating type and device. The form is float64 on the CPU, and has no gradient.
-        A class may have fine variance, a part of f that is independent from place to place
-        (`Zonal.unresolved`). It acts as label noise. Tokens of such a class count as different places even if
-        their coordinates agree.
+        The form is float64 on the CPU, and without a gradient. Fine variance (`Zonal.unresolved`) acts as
+        label noise. Tokens count as different places even if their coordinates agree.
 
         Raises:
             TypeError: If the class is not rotation invariant.
@@ -61,7 +59,7 @@ class QuadraticRisk:
 
         check_task(task)
         noise_std = real(noise_std, "noise_std", *NOISE_RANGE)
-        # the check of lengths below also refuses NaN and infinities
+        # the check of lengths also refuses NaN
         tensor(tokens, "tokens", "n + 1", "d", finite=False)
         tokens = tokens.detach().double().cpu()
         if tokens.ndim != 3 or tokens.shape[-1] != task.dim or tokens.shape[1] < 2:
@@ -76,13 +74,12 @@ class QuadraticRisk:
             )
         # rounding may take a cosine out of its range
         cosine = cosine.clamp(-1, 1)
-        # the weights need not sum to one, so that the constant part of the functions counts, too
+        # the weights need not sum to one, so that a constant part counts
         level = task.left_out_level
         prior = task.second_moment + level
-        # the covariance is computed once for each pair of tokens i < j
         pairs = torch.triu_indices(cosine.shape[1], cosine.shape[2], 1)
         values = torch.as_tensor(np.asarray(task.covariance(cosine[:, *pairs].numpy())) + level)
-        # the diagonal stays empty: that of the tokens is set below, in `gram`, and the query's is not used
+        # the diagonal of the tokens is set below, and that of the query is not used
         k = torch.empty_like(cosine)
         # these are the entries (i, j) and (j, i)
         k[:, *pairs] = k[:, *pairs.flip(0)] = values
@@ -110,20 +107,19 @@ class QuadraticRisk:
         return torch.einsum("...bi,bij,...bj->...b", a.to(self.gram), self.gram, b.to(self.gram))
 
     def _check(self, weights: torch.Tensor, name: str) -> None:
-        """Raise unless ``weights`` is a tensor (..., B, n). Entries are not checked: NaN gives NaN."""
+        """Raise unless ``weights`` is a tensor (..., B, n)."""
         tensor(weights, name, *self.kernel_vector.shape, finite=False)
 
     def kriging(self) -> torch.Tensor:
         """Return the weights with the smallest risk, ``(K + sigma^2 I)^{-1} k_q``, shape (B, n).
 
-        Without noise and fine variance the pseudo-inverse is used, because K may be singular: an affine class
-        has only d + 1 dimensions.
+        Without noise and fine variance K may be singular, and the pseudo-inverse is used.
         """
         from icl.pytorch import torch
 
         k_q = self.kernel_vector.unsqueeze(-1)
         if self.noisy:
             return torch.cholesky_solve(k_q, torch.linalg.cholesky(self.gram)).squeeze(-1)
-        # eigenvalues below 1e-12 of the largest are rounding errors of zero
+        # smaller eigenvalues are rounding errors of zero
         inverse: torch.Tensor = torch.linalg.pinv(self.gram, hermitian=True, rtol=1e-12)
         return (inverse @ k_q).squeeze(-1)

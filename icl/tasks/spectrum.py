@@ -1,9 +1,8 @@
-r"""Classes that are known by their power: data on a sphere, rotated at random.
+"""Classes that are known by their power: data on a sphere, rotated at random.
 
 Take any square-integrable function on the unit sphere, and rotate it uniformly at random. The rotated
 functions are a rotation-invariant class. Its covariance is ``sum_l power_l P_l(x . x')``, where ``power_l``
-is the variance of the function in spherical harmonics of degree l. So the exact risk depends on the power
-only.
+is the variance of the function in spherical harmonics of degree l.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ from icl.tasks.gegenbauer import harmonics, shortfall
 if TYPE_CHECKING:
     import torch
 
-#: A class has at most this many degrees.
+#: Largest number of degrees.
 _MAX_POWERS = 10_000
-#: Values of a map are at most this in size, so that its variance is allowed as a power.
+#: Largest size of a value of a map, whose square must be allowed as a power.
 _MAX_ABS_VALUE = 1e49
 
 
@@ -35,15 +34,13 @@ _MAX_ABS_VALUE = 1e49
 class Spectrum(Expanded):
     """A class that is known by its variance in each degree of spherical harmonics.
 
-    ``power[l]`` is the variance in degree l. ``power[0]`` is the square of the mean. Softmax attention
-    predicts a constant without error, so that the covariance leaves out ``power[0]`` (see
-    `Zonal.left_out_level`). ``rest`` is the variance in all degrees beyond the last one, and counts as fine
-    variance (see `Zonal.unresolved`).
+    ``power[l]`` is the variance in degree l, and ``power[0]`` the square of the mean, which the covariance
+    leaves out (`Zonal.left_out_level`). ``rest`` is the variance in all degrees beyond the last one, and
+    counts as fine variance (`Zonal.unresolved`).
 
     `sample` draws zonal harmonics ``f(x) = sqrt(A N_l) P_l(u . x)`` with a random direction u and a random
     degree l >= 1 of probability ``power[l] / A``. A is the sum of these powers, and N_l is the number of
-    spherical harmonics of degree l. Other functions may have the same power, and then they have the same
-    risk. If ``rest`` is not zero, `sample` raises ValueError.
+    spherical harmonics of degree l. If ``rest`` is not zero, `sample` raises ValueError.
 
     ValueError if the dimension is not 2 to 10,000, if the powers are not a sequence of 2 to 10,000 numbers,
     or if a power or the rest is negative or not finite.
@@ -76,8 +73,8 @@ class Spectrum(Expanded):
         return np.asarray(self.power)[1:]
 
     def _variogram(self, theta: Array) -> Array:
-        """Return ``sum_l power_l (1 - P_l(cos theta))`` at angles in [0, pi], without the rest."""
-        # unlike in `Expanded`, odd degrees and the last ones are kept, because maps have power in all degrees
+        """Return ``sum_l power_l (1 - P_l(cos theta))``."""
+        # unlike in `Expanded`, all degrees have power
         return shortfall(self.dim, self.coefficients(), theta)
 
     def _draw(self, rng: Rng, count: int) -> Function:
@@ -90,9 +87,9 @@ class Spectrum(Expanded):
         a = self.coefficients()
         cumulative = np.cumsum(a)
         chosen = uniform_numbers(rng, count) * cumulative[-1]
-        # rounding may make a number as large as the last sum, and `clip` gives it the last degree
+        # rounding may make a number as large as the last sum
         degree = 1 + np.searchsorted(cumulative, chosen, "right").clip(max=a.size - 1)
-        # this is sqrt(A), because `harmonics` have the mean square one
+        # this is sqrt(A)
         scale = math.sqrt(cumulative[-1])
         u = uniform_sphere(rng, count, self.dim)
 
@@ -113,12 +110,11 @@ class Spectrum(Expanded):
 class Globe(Spectrum):
     """A map of the sphere in three dimensions, rotated uniformly at random.
 
-    Build it with `globe`, which computes the power of a map. The map has a constant value on each of its
-    cells. ValueError unless the dimension is three and ``values`` are a map, see `globe`.
+    Build it with `globe`, which computes the power of a map.
     """
 
     values: Array = field(kw_only=True, compare=False, repr=False)
-    #: Digest of the values. Maps are compared by their digests, because ``==`` of two arrays is an array.
+    #: Digest of the values, by which maps are compared, because ``==`` of two arrays is an array.
     digest: str = field(init=False, repr=False)
     label = "map"
 
@@ -129,7 +125,7 @@ class Globe(Spectrum):
         values = _check_map(self.values)
         values.flags.writeable = False
         object.__setattr__(self, "values", values)
-        # the shape is part of the digest, because maps of other shapes may have the same bytes
+        # maps of other shapes may have the same bytes
         text = repr(values.shape).encode() + values.tobytes()
         object.__setattr__(self, "digest", hashlib.sha256(text).hexdigest())
 
@@ -144,7 +140,7 @@ class Globe(Spectrum):
             place = x @ rotation.to(x).mT
             colatitude = place[..., 2].clamp(-1, 1).arccos()
             longitude = torch.atan2(place[..., 1], place[..., 0]) + math.pi
-            # row 0 is at the north pole, and column 0 begins at -180 degrees
+            # row 0 is at the north pole, column 0 at -180 degrees
             row = (colatitude * (rows / math.pi)).long().clamp(0, rows - 1)
             column = (longitude * (columns / (2 * math.pi))).long().clamp(0, columns - 1)
             return values.to(x)[row, column]
@@ -170,12 +166,11 @@ def globe(values: ArrayLike, degree: int) -> Globe:
 
     Args:
         values: The map, (rows, columns). Rows have equal width in latitude, from north to south. Columns have
-            equal width in longitude, from -180 degrees eastwards. The map must cover the whole sphere, which
-            cannot be checked: a map of a part, or with longitudes in rows, gives another class. Fill in
-            missing values first, because numbers that mark them, such as -9999, 9.97e36 or
-            ``healpy.UNSEEN``, count as values. The array is copied.
-        degree: The last degree whose power is computed, at most the number of rows. The variance in all
-            further degrees is the ``rest`` of the class.
+            equal width in longitude, from -180 degrees eastwards. The map must cover the whole sphere. Fill
+            in missing values first, because numbers that mark them, such as -9999 or ``healpy.UNSEEN``, count
+            as values.
+        degree: The last degree whose power is computed, at most the number of rows. The variance in further
+            degrees is the ``rest`` of the class.
 
     Raises:
         ValueError: If the map is not two-dimensional with finite numbers of size at most 1e49, if it has
@@ -184,15 +179,15 @@ def globe(values: ArrayLike, degree: int) -> Globe:
     found = _check_map(values)
     degree = integer(degree, "degree", 1, found.shape[0])
     edges = np.linspace(0, math.pi, found.shape[0] + 1)
-    # this is the share of the sphere's area that each row covers
+    # this is each row's share of the sphere
     share = -np.diff(np.cos(edges)) / 2
     mean = float(share @ found.mean(axis=1))
-    # the mean is subtracted, so that `rest` below is not a small difference of large numbers
+    # `rest` is then not a small difference of large numbers
     centered = found - mean
     power = map_power(centered, degree)
     power[0] = mean**2
     variance = float(share @ (centered**2).mean(axis=1))
-    # rounding, or the error of the Gauss rule in `map_power`, could make the rest slightly negative
+    # rounding and the Gauss rule of `map_power` could make it negative
     rest = max(0.0, variance - float(power[1:].sum()))
     return Globe(3, tuple(power.tolist()), rest, values=found)
 
@@ -209,27 +204,26 @@ def map_power(values: Array, degree: int) -> Array:
     """Return the variance of a map, (rows, columns), in the degrees 0, ..., ``degree``.
 
     In degree 0 it is the square of the mean. The harmonics are ``Pbar_lm(cos theta) e^{i m phi}`` with the
-    colatitude theta and the longitude phi, and have the mean square one over the sphere. Integrals over the
-    longitudes of a cell are exact. Integrals over the colatitudes of a cell are computed by a Gauss rule with
-    three nodes.
+    colatitude theta and the longitude phi. Integrals over the longitudes of a cell are exact, and those over
+    colatitudes are computed by a Gauss rule with three nodes.
     """
     rows, columns = values.shape
     all_m = np.arange(degree + 1)
-    # `fourier` is the mean over longitude of the map times e^{-i m phi}, (rows, degree + 1). It is the
-    # discrete Fourier transform, which is periodic in m, times a sinc, the mean of the wave over a cell.
+    # `fourier` is the mean over longitude of the map times e^{-i m phi}, (rows, degree + 1): the discrete
+    # Fourier transform times a sinc, the mean of the wave over a cell.
     fourier = np.fft.fft(values, axis=1)[:, all_m % columns] / columns
     fourier = fourier * np.sinc(all_m / columns)
     nodes, weights = np.polynomial.legendre.leggauss(3)
     # this is half the height of a cell
     half = math.pi / rows / 2
-    # these are the three nodes of row 0, then those of row 1, and so on
+    # these are the nodes of row 0, then those of row 1, and so on
     theta = ((2 * np.arange(rows)[:, None] + 1 + nodes) * half).ravel()
-    # this is the share of the sphere's area that each node stands for
+    # this is each node's share of the sphere
     share = (half * weights * np.sin(theta).reshape(rows, -1) / 2).ravel()
     power = np.zeros(degree + 1)
     for m in range(degree + 1):
         weighted = np.repeat(fourier[:, m], nodes.size) * share
-        # phi is zero in the middle of the first column, which does not matter to absolute values
+        # phi is zero in the middle of the first column, which does not change absolute values
         coefficients = _evaluate_legendre(m, degree, theta) @ weighted
         # -m has the same power as m
         power[m:] += (1 if m == 0 else 2) * np.abs(coefficients) ** 2
