@@ -1,9 +1,8 @@
 """Measurements of a chapter's cards beyond its headline experiment: parameters in, data frames out.
 
-Each chapter has a module of its name, whose source the book prints. The columns of the tables have the names
-that the rules of ``book/claims`` use: ``task``, ``dim``, ``n``, ``noise_std``, ``lipschitz``, ``seed``.
-Functions that several chapters need are in this file, because a module does not import the module of another
-chapter.
+Each chapter has a module of its name. The columns of the tables have the names that the rules of
+``book/claims`` use. A column ``error`` is the absolute numerical error of its row's number, unless a function
+says otherwise. Functions that several chapters need are in this file.
 """
 
 from collections.abc import Sequence
@@ -25,10 +24,7 @@ FAR = (3e4, 1e5)
 def log_slope(x: ArrayLike, y: ArrayLike, relative_error: ArrayLike) -> tuple[float, float]:
     """Return the slope of log y in log x between two points, and its absolute error.
 
-    Args:
-        x: Both abscissas, positive.
-        y: Both ordinates, positive.
-        relative_error: The relative errors of the ordinates, one number for both, or two.
+    ``relative_error`` is that of y, one number for both points or two.
     """
     step = float(np.diff(np.log(x))[0])
     # the relative error of y is the absolute error of log y
@@ -37,14 +33,10 @@ def log_slope(x: ArrayLike, y: ArrayLike, relative_error: ArrayLike) -> tuple[fl
 
 
 def losses_of_matrices(task: Zonal, *, n: int, noise_std: float) -> pd.DataFrame:
-    """Compute how much worse four matrices M are than the best multiple of the identity.
+    """Compute how much worse four matrices M are than ``w I`` with the best w.
 
-    The best multiple ``w I`` has the least risk. Each of the four is the same w times a named matrix, which
-    is not a positive multiple of the identity.
-
-    Returns:
-        Columns ``matrix``, the name; ``value``, the exact risk of M divided by that of the best multiple,
-        minus one; and ``error``, the absolute numerical error of ``value``.
+    Each of the four is this w times a named matrix. ``value`` is the exact risk of M over the least risk,
+    minus one.
     """
     quarter_turn = np.eye(task.dim)
     quarter_turn[:2, :2] = [[0, -1], [1, 0]]
@@ -59,8 +51,7 @@ def losses_of_matrices(task: Zonal, *, n: int, noise_std: float) -> pd.DataFrame
     for name, matrix in matrices.items():
         risk = matrix_risk(task, best.w * matrix, n, noise_std)
         ratio = risk.total / best.risk
-        # `best.error` is the relative error of the best w. Such an error changes `best.risk` by less, since
-        # the risk is flat at the best w. `risk.error` is relative, too, while `error` is absolute.
+        # The risk is flat at the best w, so that its relative error is below `best.error`, that of w.
         error = ratio * (risk.error + best.error)
         rows.append({"matrix": name, "value": ratio - 1, "error": error})
     return pd.DataFrame(rows)
@@ -69,14 +60,7 @@ def losses_of_matrices(task: Zonal, *, n: int, noise_std: float) -> pd.DataFrame
 def medians(table: pd.DataFrame, value: str, *, by: Sequence[str]) -> pd.DataFrame:
     """Return the median of repeated runs for each setting, with its distribution-free interval.
 
-    Args:
-        table: One row for each setting and run.
-        value: The column of the number.
-        by: The columns of the setting. Settings stay in the order of their first rows.
-
-    Returns:
-        The columns ``by``; ``median``; and the ends ``low`` and ``high`` of its interval
-        (`icl_book.statistics.median_interval`).
+    ``table`` has one row for each setting and run, and ``by`` are the columns of the setting.
     """
     rows = []
     for setting, group in table.groupby(list(by), sort=False):
@@ -90,12 +74,7 @@ def medians(table: pd.DataFrame, value: str, *, by: Sequence[str]) -> pd.DataFra
 def tabulate_record(steps: Sequence[int], **values: NDArray[np.float64]) -> pd.DataFrame:
     """Make a table of numbers that were recorded during training, with a row for each step and seed.
 
-    Args:
-        steps: The recorded steps of training.
-        values: For the name of each column, its numbers (steps, seeds).
-
-    Returns:
-        Columns ``step``, ``seed``, and those of ``values``.
+    ``values`` has an array (steps, seeds) for the name of each column.
     """
     _, seeds = next(iter(values.values())).shape
     index = pd.MultiIndex.from_product([steps, range(seeds)], names=["step", "seed"])

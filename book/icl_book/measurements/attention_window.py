@@ -4,10 +4,7 @@ Symbols:
     w: The window parameter of the unit ``M = w I``, and ``w*`` the best one.
     x_i, q: Tokens and query, on the unit sphere of dimension dim.
     omega_i: The weight of token i, ``exp(w x_i.q)`` over the sum of these.
-    n: The number of tokens beside the query.
     L, sigma: Lipschitz constant of the functions, standard deviation of the label noise.
-
-A column ``error`` is the absolute numerical error of the number in its row.
 """
 
 from collections.abc import Callable
@@ -29,7 +26,7 @@ from icl.tasks.gegenbauer import Polynomials
 
 Array = NDArray[np.float64]
 
-#: Weights that are equal, w = 0, count as this w where a logarithm is taken.
+#: A smaller w* counts as this one where a logarithm is taken, because w* may be zero.
 EQUAL_WEIGHTS = 1e-6
 
 
@@ -81,11 +78,7 @@ def gaps_to_libraries(
 ) -> pd.DataFrame:
     """Compare the predictions of `LIBRARIES` with ours on sampled contexts of ReLU functions with L = 1.
 
-    There are ``draws`` contexts for each dimension. The predictions have w = 0.5, 4 and 30.
-
-    Returns:
-        Columns ``library``, ``dim`` and ``gap``, the largest absolute difference between the two predictions
-        over all contexts and all w.
+    ``gap`` is the largest absolute difference over all contexts and three w.
     """
     rows = []
     for library, dim in product(LIBRARIES, dims):
@@ -107,16 +100,11 @@ def gaps_to_libraries(
 
 
 def weights_by_distance(weights: pd.DataFrame) -> pd.DataFrame:
-    """Measure how the weights of the examples fall with their distance to the query.
+    """Measure how the weights of the examples fall with their distance to the query, for each context.
 
-    Args:
-        weights: A row for each example. The columns ``tokens``, ``dim``, ``w`` and ``draw`` name the context
-            of the example, ``distance`` is its distance to the query, and ``attention`` its weight.
-
-    Returns:
-        A row for each context, with the columns that name it. ``coefficient`` is the slope of
-        -log(attention) in the squared distance, by least squares. ``disorder`` is the share of the pairs of
-        examples in which the farther example has the larger weight.
+    The argument ``weights`` has a row for each example, whose weight is ``attention``. ``coefficient`` is the
+    slope of -log(attention) in the squared distance. ``disorder`` is the share of the pairs of examples in
+    which the farther example has the larger weight.
     """
     rows = []
     context = ["tokens", "dim", "w", "draw"]
@@ -134,20 +122,16 @@ def weights_by_distance(weights: pd.DataFrame) -> pd.DataFrame:
 
 
 def concentration_slopes(*, dims: list[int], n_values: list[int]) -> pd.DataFrame:
-    """Return how fast the weights concentrate on one token as w grows.
+    """Return the slope of log(1 - E sum_i omega_i^2) in log w, from w = 1e5 to 1e6.
 
-    The number ``1 - E sum_i omega_i^2`` is zero if one token has all the weight.
-
-    Returns:
-        Columns ``dim``, ``n``; ``slope``, the slope of the logarithm of this number in log w, from w = 1e5 to
-        1e6; ``error``.
+    The number 1 - E sum_i omega_i^2 is zero if one token has all the weight.
     """
     rows = []
     for dim, n in product(dims, n_values):
         # With sigma = 1 the error by noise is E sum_i omega_i^2, for every class.
         risk = population_risk(Affine(dim), [1e5, 1e6], n, noise_std=1.0)
         spread = 1 - risk.noise
-        # This is the relative error of `spread`, and so the absolute one of its logarithm.
+        # The relative error of `spread` is the absolute error of its logarithm.
         error = risk.error * risk.noise / spread
         slope = np.log(spread[1] / spread[0]) / np.log(10)
         rows.append({"dim": dim, "n": n, "slope": slope, "error": error.sum() / np.log(10)})
@@ -155,11 +139,7 @@ def concentration_slopes(*, dims: list[int], n_values: list[int]) -> pd.DataFram
 
 
 def noise_slopes(*, dims: list[int], n: int) -> pd.DataFrame:
-    """Return the smallest slope of log E sum_i omega_i^2 in log w.
-
-    A slope is taken between two neighbors on a grid of w from 0.01 to 1,000. The columns are ``dim``,
-    ``slope``, the smallest slope, and ``error``, the largest error of a slope.
-    """
+    """Return the smallest slope of log E sum_i omega_i^2 in log w, between neighbors on a grid of w."""
     w = np.geomspace(0.01, 1e3, 21)
     step = np.log(w[1] / w[0])
     rows = []
@@ -167,22 +147,18 @@ def noise_slopes(*, dims: list[int], n: int) -> pd.DataFrame:
         # With sigma = 1 the error by noise is E sum_i omega_i^2, for every class.
         risk = population_risk(Affine(dim), w, n, noise_std=1.0)
         slope = np.diff(np.log(risk.noise)) / step
-        # `risk.error` is the relative error of the noise, and so the absolute one of its logarithm.
+        # The relative error of the noise is the absolute error of its logarithm.
         error = (risk.error[1:] + risk.error[:-1]) / step
         rows.append({"dim": dim, "slope": slope.min(), "error": error.max()})
     return pd.DataFrame(rows)
 
 
 def bias_slopes(*, tasks: list[str], dims: list[int], n: int) -> pd.DataFrame:
-    """Return the largest slope in log w of the log of the mean squared bias.
+    """Return the largest slope in log w of the log of the mean squared bias, between neighbors on a grid.
 
-    The bias at a query is the mean prediction over all draws of the tokens, minus the function. Its square is
-    averaged over functions. Only the parts of the functions of degrees 1 to 60 count. A slope is taken
-    between two neighbors on a grid of w from 0.1 to 100.
-
-    Returns:
-        Columns ``task``, ``dim``; ``slope``, the largest slope; ``error``, the change of the slope by a
-        coarser quadrature, plus rounding.
+    The bias at a query is the mean prediction over all draws of the tokens, minus the function. Only the
+    parts of the functions of degrees 1 to 60 count. ``error`` is the change of the slope by a coarser
+    quadrature.
     """
     w_values = np.geomspace(0.1, 100, 16)
     rows = []
@@ -212,13 +188,6 @@ def _integrate_missed_shares(dim: int, n: int, w: float, *, nodes: int, step: fl
     the query, and P_l is the Gegenbauer polynomial with P_l(1) = 1. The kernel of a token is
     ``exp(-w (1 - t_i))``, and its weight omega_i is the kernel divided by the sum S of all kernels. Since
     ``1 / S = int exp(-s S) ds``, and tokens are independent, m_l is one integral over s.
-
-    Args:
-        dim: Dimension.
-        n: Context length.
-        w: Window parameter.
-        nodes: Number of Gauss nodes for the angle.
-        step: Step of the grid of log s.
     """
     theta, p = angle_quadrature(dim, nodes)
     # u is log s, and z is s times the kernel. Below this range n z is at most e^-30. Above it z is more than
@@ -241,12 +210,8 @@ def compare_half_widths(
 ) -> pd.DataFrame:
     """Compare the half-widths of the best weights for two Lipschitz constants, ``low`` and ``high``.
 
-    The half-width is the distance from the query at which a token weighs half as much as a token at the
-    query.
-
-    Returns:
-        Columns ``task``, ``dim``; ``ratio``, the half-width for L = high divided by that for L = low; and
-        ``error``.
+    The half-width is the distance from the query at which a token weighs half as much as at the query.
+    ``ratio`` is the half-width for L = high divided by that for L = low.
     """
     rows = []
     for name, dim in product(tasks, dims):
@@ -259,8 +224,7 @@ def compare_half_widths(
             # Two points of the sphere are at most 2 apart.
             half_widths.append(min(2.0, distance))
         ratio = half_widths[1] / half_widths[0]
-        # The errors of both w are relative, and the relative error of a half-width is half of that of its w.
-        # So this absolute error of the ratio is twice as large as it must be.
+        # The relative error of a half-width is half of that of its w. So this is twice the error.
         error = ratio * (smooth.error + rough.error)
         rows.append({"task": name, "dim": dim, "ratio": ratio, "error": error})
     return pd.DataFrame(rows)
@@ -269,20 +233,9 @@ def compare_half_widths(
 def window_slopes(
     *, tasks: list[str], dims: list[int], n: int, lipschitz: ArrayLike = 1.0, noise_std: ArrayLike
 ) -> pd.DataFrame:
-    """Return the smallest and the largest slope of log w*, in log L or in log sigma.
+    """Return the smallest and the largest slope of log w*, in log L or in log sigma, between neighbors.
 
-    Either L or sigma has several values. A slope is taken between two neighbors of these values.
-
-    Args:
-        tasks: Names of classes, see `icl.tasks.make_task`.
-        dims: Dimensions.
-        n: Context length.
-        lipschitz: Lipschitz constants L in rising order, or a single one.
-        noise_std: Standard deviations sigma of the label noise in rising order, or a single one.
-
-    Returns:
-        Columns ``task``, ``dim``; the slopes ``least`` and ``greatest``; and ``error``, the largest error of
-        a slope. A w* below `EQUAL_WEIGHTS` counts as `EQUAL_WEIGHTS`.
+    Either ``lipschitz`` or ``noise_std`` has several values, in rising order.
     """
     several = lipschitz if np.ndim(lipschitz) else noise_std
     steps = np.diff(np.log(np.asarray(several, dtype=float)))
@@ -328,12 +281,8 @@ class Circle(NamedTuple):
 def circle_to_move(query: float) -> tuple[pd.DataFrame, Circle]:
     """Return the exact errors for many w, and one context with its predictions, for the interactive figure.
 
-    Functions are waves cos(3 angle + phase), contexts have 40 examples, and sigma is 0.5. In the one context
-    the phase is zero. ``query`` is the angle of its query in degrees.
-
-    Returns:
-        A table of the errors over all contexts, with columns ``w``, ``risk`` and its three parts ``noise``,
-        ``scatter`` and ``blur``; and the one context.
+    Functions are waves cos(3 angle + phase). In the one context the phase is zero, and ``query`` is the angle
+    of the query in degrees.
     """
     rng = stream(4, "evaluation")
     n, L, noise_std = 40, 3, 0.5

@@ -1,11 +1,7 @@
 """Measurements beyond regression: labels -1 and 1, links, mixtures of classes, random networks, layers.
 
-Symbols:
-    M: The matrix of a unit, w I for the window parameter w.
-    n, d: The number of examples beside the query, and the dimension ``dim``.
-    L: The Lipschitz constant ``lipschitz``.
-    S: The number of models that are trained at once, ``seeds``.
-    B: The number of contexts for each of these models, ``batch_size``.
+L is the Lipschitz constant ``lipschitz``. S models are trained at once (``seeds``), and each of them gets B
+contexts in a step (``batch_size``).
 """
 
 from __future__ import annotations
@@ -42,7 +38,7 @@ Array = NDArray[np.float64]
 class Labels:
     """Labels -1 and 1 with mean ``tanh(L q.x)``, each then flipped with the probability ``flipped``.
 
-    The direction q is uniform on the unit sphere. With the flips the mean is ``(1 - 2 flipped) tanh(L q.x)``.
+    The direction q is uniform on the unit sphere.
     """
 
     dim: int
@@ -56,8 +52,8 @@ class Labels:
         def label(x: Tensor) -> Tensor:
             ramp = torch.tanh(self.lipschitz * torch.einsum("bd,bnd->bn", q.to(x), x))
             mean = (1 - 2 * self.flipped) * ramp
-            # The label is 1 with the probability (1 + mean) / 2. With this probability u, which is uniform on
-            # (-1, 1), is below the mean.
+            # A uniform u on (-1, 1) is below the mean with the probability (1 + mean) / 2, that of the label
+            # 1.
             u = torch.as_tensor(rng.uniform(-1.0, 1.0, tuple(mean.shape)))
             return torch.where(u.to(mean) < mean, 1.0, -1.0).to(mean)
 
@@ -67,8 +63,7 @@ class Labels:
 def mean_of_labels(*, dim: int, lipschitz: float, flipped: float) -> tuple[Tanh, float]:
     """Return the class of the labels' means, and the standard deviation of the labels around their means.
 
-    The variance is averaged over the covariates. It is the mean square of the labels, which is one, minus the
-    mean square of their means.
+    The variance is the mean square of the labels, which is one, minus the mean square of their means.
     """
     mean = Tanh(dim, lipschitz=(1 - 2 * flipped) * lipschitz, steepness=lipschitz)
     return mean, float(np.sqrt(1 - mean.covariance(1.0)))
@@ -77,16 +72,9 @@ def mean_of_labels(*, dim: int, lipschitz: float, flipped: float) -> tuple[Tanh,
 def window_exponents(windows: pd.DataFrame) -> pd.DataFrame:
     """Return the exponents with which the width ``w^(-1/2)`` grows in ``flipped`` and in ``lipschitz``.
 
-    An exponent is the slope of the log of the width in the log of the number that grows. It is taken between
-    two adjacent values of this number, both positive, at the same n and the same value of the other number.
-
-    Args:
-        windows: Columns ``n``, ``flipped``, ``lipschitz``; ``w``, the best w, and its relative ``error``.
-
-    Returns:
-        Columns ``varied``, "noise" if ``flipped`` grows and "lipschitz" if ``lipschitz`` grows; ``n``,
-        ``flipped`` and ``lipschitz`` at the smaller value; ``value``, the exponent, and its absolute
-        ``error``.
+    An exponent is the slope of the log of the width between two adjacent positive values, with the other
+    number and n fixed. ``windows`` has columns ``n``, ``flipped``, ``lipschitz``, the best ``w`` and its
+    relative ``error``.
     """
     rows = []
     for varied, column, fixed in (
@@ -124,15 +112,9 @@ def train_on_cross_entropy(
 ) -> pd.DataFrame:
     """Train units to predict labels -1 and 1, on the cross-entropy of a logistic model.
 
-    The log-odds of the label 1 are the unit's output times a gain, which is trained, too. Training starts at
-    M = I and at the gain 1. The step size of Adam falls linearly from ``learning_rate`` to zero. Each pair of
-    a number L in ``lipschitz_values`` and a probability in ``flips`` is a class of `Labels`, and gets
-    ``seeds`` units.
-
-    Returns:
-        Columns ``lipschitz``, ``flipped``; ``seed``, the number of the unit from 0 on; ``ratio``, the mean of
-        the diagonal of M over the exact best w of the squared loss; ``least``, the smallest eigenvalue of the
-        symmetric part of M over the mean of the diagonal of M.
+    The log-odds of the label 1 are the unit's output times a gain, which is trained, too. ``ratio`` is the
+    mean of the diagonal of M over the exact best w of the squared loss, and ``least`` the smallest eigenvalue
+    of the symmetric part of M over the mean of the diagonal.
     """
     rows = []
     for lipschitz in lipschitz_values:
@@ -144,8 +126,7 @@ def train_on_cross_entropy(
             adam = torch.optim.Adam([M, gain], lr=learning_rate)
             for step in range(steps):
                 adam.param_groups[0]["lr"] = learning_rate * (1 - step / steps)
-                # The contexts of all units are drawn at once, with one seed. Then `view` deals them out, so
-                # that each unit has contexts of its own. The labels themselves are random, without noise.
+                # One draw has the contexts of all units. The labels themselves are random, without noise.
                 x, y = draw_contexts(
                     Labels(dim, lipschitz, flipped),
                     noise_std=0.0,
@@ -157,8 +138,7 @@ def train_on_cross_entropy(
                 x = x.float().view(seeds, batch_size, n + 1, dim)
                 y = y.float().view(seeds, batch_size, n + 1)
                 answer = softmax_attention(x[..., :-1, :], y[..., :-1], x[..., -1, :], M[:, None])
-                # In the model the query's label is y with probability 1 / (1 + exp(-y gain answer)).
-                # `surprise` is minus the logarithm of this probability.
+                # `surprise` is minus the log of the label's probability 1 / (1 + exp(-y gain answer)).
                 surprise = torch.nn.functional.softplus(-y[..., -1] * gain * answer)
                 adam.zero_grad()
                 # Each unit has its own term of the sum, so it is trained as if it were alone.
@@ -187,13 +167,8 @@ def train_on_projections(
 
     The functions are ``g(B'x)``, where the columns of B are the first three unit vectors. The class of g is
     called the link. The first three coordinates of a token are a unit vector, and so are the other two.
-    ``training`` are the arguments ``seeds``, ``steps``, ``batch_size`` and ``learning_rate`` of
-    `icl.pretrain.train_grid`.
-
-    Returns:
-        Columns ``link``, ``seed``; ``window``, the mean of the diagonal of the block B'MB over the exact best
-        w of the class of g in three dimensions; ``outside``, the Frobenius norm of the entries of M outside
-        this block, over the Frobenius norm of M.
+    ``window`` is the mean of the diagonal of B'MB over the exact best w of the link. ``outside`` is the
+    Frobenius norm of the other entries of M over that of M.
     """
     rank = 3
     basis: Any = np.eye(5)[:, :rank]
@@ -214,7 +189,7 @@ def train_on_projections(
     for name, link, trained in zip(links, links.values(), units.M, strict=True):
         best = float(optimal_window(link, n=n, noise_std=noise_std).w)
         for seed, M in enumerate(trained):
-            # This is B'MB, since the columns of B are the first unit vectors.
+            # This is B'MB.
             block = M[:rank, :rank]
             whole = float(np.linalg.norm(M))
             inside = float(np.linalg.norm(block))
@@ -239,7 +214,6 @@ class Folded:
     lipschitz: float
 
     def sample(self, rng: Rng, count: int) -> Function:
-        """Draw ``count`` functions."""
         g = Affine(self.dim, self.lipschitz).sample(rng, count)
         return lambda x: g(x.abs())
 
@@ -251,7 +225,6 @@ class Absolute:
     dim: int
 
     def from_normal(self, normal: Tensor) -> Tensor:
-        """Return covariates from normal numbers."""
         return Sphere(self.dim).from_normal(normal).abs()
 
 
@@ -260,12 +233,8 @@ def train_on_absolute_values(
 ) -> pd.DataFrame:
     """Train units on affine functions of ``|x|``, once with the tokens x and once with the tokens ``|x|``.
 
-    Here ``|x|`` is x with all entries made positive. Each unit is tested on ``contexts`` contexts.
-    ``training`` are arguments of `icl.pretrain.train_grid`, among them ``seeds``.
-
-    Returns:
-        Columns ``seed``; ``token`` and ``absolute``, the mean squared test errors with the tokens x and with
-        the tokens ``|x|``; ``ratio``, ``token`` over ``absolute``.
+    Here ``|x|`` is x with all entries made positive. ``token`` and ``absolute`` are the mean squared test
+    errors with the tokens x and with the tokens ``|x|``.
     """
     problems: dict[str, tuple[Any, Absolute | None]] = {
         "token": (Folded(dim, lipschitz), None),
@@ -287,18 +256,13 @@ def train_on_absolute_values(
 def restrict_to_cap(x: Tensor, limit: float, u: ArrayLike) -> Tensor:
     """Move uniform covariates to the cap of the sphere in which ``x_i . x_q <= limit``.
 
-    Each token moves on the great circle through itself and the query, so the part orthogonal to the query
-    keeps its direction. The inner product is drawn anew. For a uniform token
-    ``(1 + x_i.x_q) / 2 ~ Beta((d - 1) / 2, (d - 1) / 2)``. The new inner product is drawn from this law, cut
-    off at the limit.
+    Each token moves on the great circle through itself and the query. The new inner product has the law of
+    uniform tokens, ``(1 + x_i.x_q) / 2 ~ Beta((d - 1) / 2, (d - 1) / 2)``, cut off at the limit.
 
     Args:
         x: Unit vectors, (..., n + 1, d), the query last.
         limit: The largest inner product, in (-1, 1].
         u: Uniform numbers in [0, 1], (..., n), one for each new inner product.
-
-    Raises:
-        ValueError: If a number or a shape does not fit.
     """
     tensor(x, "x", "n + 1", "d")
     u = reals(u, "u", 0, 1)
@@ -351,9 +315,8 @@ def bias_limit(task: Zonal, w: float) -> float:
 def bias_slopes(*, dims: Sequence[int]) -> pd.DataFrame:
     """Return the largest slope of log bias in log w with infinitely many tokens, for four classes.
 
-    A slope is taken between two neighbors on a grid of w from 0.1 to 100. Slopes are negative where the bias
-    falls, so that the largest slope is that of the slowest fall. The columns are ``task``, ``dim`` and
-    ``slope``, the largest slope.
+    A slope is taken between two neighbors on a grid of w. Since the bias falls, the largest slope is that of
+    the slowest fall.
     """
     w = np.geomspace(0.1, 100, 61)
     rows = []
@@ -397,14 +360,9 @@ def prices(
 ) -> pd.DataFrame:
     """Test the best unit ``w I`` of one class, or of a mixture, on every class.
 
-    The classes are affine, ReLU, and ``cosine``, which is `Cosine` or `PhasedCosine`, all with L = 1. The
-    mixture has the three of them.
-
-    Returns:
-        Columns ``dim``, ``n``, ``noise_std``; ``start``, the class for which the unit is best, or "mixture";
-        ``task``, the test class; ``risk``, the unit's risk on the test class, and its relative error
-        ``risk_error``; ``price``, this risk over the least risk of all w on the test class, and its absolute
-        ``error``.
+    The classes are affine, ReLU, and ``cosine``, which is `Cosine` or `PhasedCosine`, all with L = 1.
+    ``start`` is the class for which the unit is best, and ``task`` the test class. ``risk`` is the unit's
+    risk, with the relative error ``risk_error``, and ``price`` this risk over the least risk of all w.
     """
     rows = []
     for dim in dims:
@@ -420,9 +378,7 @@ def prices(
                     for name, task in classes.items():
                         risk = population_risk(task, unit.w, n, noise_std)
                         price = float(risk.total / best[name].risk)
-                        # `best[name].error` is the relative error of the best w. Such an error changes the
-                        # least risk by less, since the risk is flat at the best w. `risk.error` is relative,
-                        # too, while `error` is absolute.
+                        # The relative error of the least risk is below that of w, as the risk is flat there.
                         error = price * float(risk.error + best[name].error)
                         rows.append(
                             {
@@ -452,12 +408,7 @@ def train_on_networks(
     """Train units on random networks, and compare their w with the best w of a ReLU class.
 
     This ReLU class has the Lipschitz constant sqrt(3) L. Its covariance differs from that of the networks by
-    a constant, which stands for constant functions, and every window predicts these. ``training`` are
-    arguments of `icl.pretrain.train_grid`.
-
-    Returns:
-        Columns ``hidden``, ``lipschitz``, ``seed``; ``ratio``, the trained w over the exact best w of the
-        ReLU class.
+    a constant, which stands for constant functions, and every window predicts these.
     """
     pairs = [(hidden, L) for hidden in hidden_units for L in lipschitz_values]
     tasks = [Network(dim, L, hidden) for hidden, L in pairs]
@@ -478,13 +429,13 @@ MODELS = ("one layer", "two layers", "two layers, no residual")
 def attend(queries: Tensor, examples: Tensor, values: Tensor, M: Tensor) -> Tensor:
     """Return the softmax mean of the values for each query, (S, B, q, k).
 
-    The score of the example x_i for the query x_q is ``x_i' M x_q``.
+    The score of the example x_i for the query x_q is ``x_i' M x_q``. An axis S or B may have the length one.
 
     Args:
-        queries: Shape (S, B, q, d). Here and below, an axis of models or contexts may have the length one.
+        queries: Shape (S, B, q, d).
         examples: Shape (S, B, n, d).
-        values: The value of each example, (S, B, n, k).
-        M: The matrix of each model, (S, d, d).
+        values: Shape (S, B, n, k).
+        M: Shape (S, d, d).
     """
     scores = queries @ M[:, None].mT @ examples.mT
     return torch.softmax(scores, dim=-1) @ values
@@ -493,9 +444,8 @@ def attend(queries: Tensor, examples: Tensor, values: Tensor, M: Tensor) -> Tens
 def last_tokens(model: str, weights: dict[str, Tensor], x: Tensor) -> Tensor:
     """Return the tokens that the last layer of a model of `MODELS` sees, (S, B, n + 1, d), the query last.
 
-    ``x`` are the tokens of the contexts, (S, B, n + 1, d), or (1, B, n + 1, d) if all S models have the same
-    contexts. If there is one layer, it sees ``x`` itself. If there are two layers, ``weights`` has the
-    matrices of the first layer, (S, d, d): M1 for its scores and V1 for its values.
+    The tokens ``x`` of the contexts have this shape, too, or (1, B, n + 1, d) if all models have the same
+    contexts. The first of two layers has the matrices M1 for its scores and V1 for its values, (S, d, d).
     """
     if model == "one layer":
         return x
@@ -507,8 +457,7 @@ def last_tokens(model: str, weights: dict[str, Tensor], x: Tensor) -> Tensor:
 def predict(model: str, weights: dict[str, Tensor], x: Tensor, y: Tensor) -> Tensor:
     """Predict the query's label with S models, (S, B), from tokens x and labels y of the contexts.
 
-    ``x`` is as in `last_tokens`, and ``y`` has the shape of ``x`` without the last axis. The query is the
-    last token, and its own label is not used.
+    ``x`` is as in `last_tokens`, and ``y`` has the shape of ``x`` without the last axis.
     """
     h = last_tokens(model, weights, x)
     examples = h[:, :, :-1]
@@ -538,33 +487,25 @@ def train_models(
 ) -> pd.DataFrame:
     """Train one layer, and two layers with and without a residual connection, on ReLU functions.
 
-    Training is repeated ``seeds`` times. Each repetition has its own start and its own training contexts. The
-    three models have the same start and the same training contexts. All models are tested on the same
-    ``contexts`` contexts, which are not those of training. A layer ``M = w I`` with the exact best w is
-    tested for comparison.
-
-    Returns:
-        Columns ``model``; ``seed``, the number of the repetition from 0 on; ``risk``, the risk of the model
-        over the risk of the layer with the best w, both on the test contexts; ``others``, how much the
-        `log_ratio` of two examples changes if all other examples are drawn anew: the root mean square of the
-        change, over the root mean square of `log_ratio` before.
+    The three models have the same starts and the same training contexts. ``risk`` is the risk over that of a
+    layer ``M = w I`` with the exact best w, on the same test contexts. ``others`` is how much the `log_ratio`
+    of two examples changes if all other examples are drawn anew: the root mean square of the change, over
+    that of `log_ratio` before.
     """
     task = ReLU(dim, lipschitz)
     best = float(optimal_window(task, n=n, noise_std=noise_std).w)
 
-    # The contexts of training have the seed 0 in all repetitions, those of the test have the seed 1, and the
-    # examples that are drawn anew have the seed 2.
+    # The contexts of training have the seed 0, those of the test 1, and the examples that are drawn anew 2.
     def draw(seed: int, step: int, count: int) -> tuple[Tensor, Tensor]:
         x, y = draw_contexts(task, noise_std=noise_std, n=n, batch_size=count, seed=seed, step=step)
         return x.float(), y.float()
 
-    # The first axis is that of models, which all have these contexts.
+    # The first axis is that of models.
     x_test, y_test = draw(1, 0, contexts)
     x_test = x_test[None]
     y_test = y_test[None]
     window = {"M": best * torch.eye(dim)[None]}
-    # The query's label has noise of its own. The variance of this noise is subtracted, as it is not part of
-    # the risk.
+    # The noise of the query's label is not part of the risk.
     missed = predict("one layer", window, x_test, y_test) - y_test[..., -1]
     window_risk = float(missed.square().mean()) - noise_std**2
     # All but the first two examples and the query are drawn anew.
@@ -572,7 +513,7 @@ def train_models(
     redrawn[:, :, [0, 1, -1]] = x_test[:, :, [0, 1, -1]]
     models = {}
     for model in MODELS:
-        # Every model has the same start, as its random numbers begin anew. One layer does not use M1 and V1.
+        # The random numbers begin anew for each model. One layer does not use M1 and V1.
         rng = stream(0, "initialization")
         weights = {}
         for name in ("M", "M1", "V1"):
@@ -621,9 +562,9 @@ def collapse(
     Returns:
         A row for each ``model``, ``w`` and ``layer``. ``spread`` is the mean squared distance of the tokens
         to their mean after the layer, over that before the first layer. ``factor`` is the range of a
-        coordinate after the layer over its range before the layer, the largest of all coordinates and
-        contexts. The range is the maximum minus the minimum over the tokens of a context. ``bound`` is
-        ``1 - e^(-2w)``. Without projection, it is a proved bound on ``factor``.
+        coordinate over the tokens of a context after the layer, divided by its range before, the largest of
+        all coordinates and contexts. ``bound`` is ``1 - e^(-2w)``, without projection a proved bound on
+        ``factor``.
     """
     x = uniform_sphere(stream(2, "evaluation"), contexts, tokens, dim)
 
