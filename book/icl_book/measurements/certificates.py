@@ -3,9 +3,8 @@
 Symbols:
     x_i, x_q: Tokens and query, on the unit sphere of dimension dim.
     omega_i: The weight of token i, ``exp(w x_i.x_q)`` over the sum of these.
-    n: The number of tokens beside the query.
     L: The Lipschitz constant ``lipschitz``.
-    w: The window parameter. The window of a class is the best w for it, by `optimal_window`.
+    w: The window parameter. The window of a class is the best w for it.
 """
 
 from __future__ import annotations
@@ -26,11 +25,7 @@ from icl_book.measurements import losses_of_matrices
 def other_matrices(
     *, dims: Sequence[int], n_values: Sequence[int], lipschitz: float, noise_std: float
 ) -> pd.DataFrame:
-    """Return the table of `losses_of_matrices` for affine and ReLU functions.
-
-    It says what four matrices that are not multiples of I lose. The columns ``task``, ``dim`` and ``n`` are
-    added.
-    """
+    """Return the table of `losses_of_matrices` for affine and ReLU functions."""
     parts = []
     for name, dim, n in product(("affine", "ReLU"), dims, n_values):
         task = make_task(name, dim, lipschitz)
@@ -42,12 +37,8 @@ def other_matrices(
 def compare_rotation(task: Zonal, *, n: int) -> dict[str, float]:
     """Compare w times the rotation by 90° with w times the identity, for a class in dimension 2.
 
-    There is no noise. Each of the two has its own best w. The w of the rotation is searched from half to
-    twice the best w of the identity.
-
-    Returns:
-        ``value``, the least risk with the rotation over the least risk with the identity, minus one; and
-        ``error``, the absolute numerical error of ``value``.
+    There is no noise, and each of the two has its own best w. ``value`` is the least risk with the rotation
+    over that with the identity, minus one.
     """
     best = optimal_window(task, n=n, noise_std=0.0)
     rotation = np.array([[0.0, -1.0], [1.0, 0.0]])
@@ -58,8 +49,7 @@ def compare_rotation(task: Zonal, *, n: int) -> dict[str, float]:
     )
     risk = matrix_risk(task, float(found.x) * rotation, n=n, noise_std=0.0)
     ratio = float(risk.total / best.risk)
-    # `best.error` is the relative error of the best w. The relative error of `best.risk` is less, since the
-    # risk is flat at the best w. The returned error of the ratio is absolute.
+    # The risk is flat at the best w, so that its relative error is below `best.error`, that of w.
     return {"value": ratio - 1, "error": ratio * float(risk.error + best.error)}
 
 
@@ -68,12 +58,7 @@ def search_steepest(slopes: Sequence[tuple[float, float]]) -> pd.DataFrame:
 
     Here q is a unit vector, and each entry of ``slopes`` is a pair (a, b). Two points with given values of f
     are closest if they lie on one great circle through q. So a search over pairs of angles on this circle
-    serves every dimension.
-
-    Returns:
-        Columns ``first`` and ``second``, which are a and b; ``value``, the largest quotient
-        ``|f(x) - f(x')| / |x - x'|`` divided by ``max(|a|, |b|)``; ``bound``, the bound of ``value``, which
-        is one.
+    serves every dimension. ``value`` is the largest quotient divided by ``max(|a|, |b|)``.
     """
     # Angles are measured from the kink of f, where q.x = 0, so that close points there keep their digits.
     off_kink = np.geomspace(1e-6, np.pi / 2, 150)
@@ -95,9 +80,8 @@ def search_steepest(slopes: Sequence[tuple[float, float]]) -> pd.DataFrame:
 def largest_bias(*, dim: int, w: float, n: float, lipschitz: float) -> tuple[float, float]:
     """Return a bound on the bias of every L-Lipschitz function, and the numerical error of the bound.
 
-    The bound is ``2 L^2 (1 - E sum_i omega_i x_i.x_q) = L^2 E sum_i omega_i |x_i - x_q|^2``. By Jensen's
-    inequality the bound is at least the bias. The error of the bound is taken to be the change of the bound
-    with a coarser Gauss rule.
+    By Jensen's inequality the bias is at most ``L^2 E sum_i omega_i |x_i - x_q|^2``, which is
+    ``2 L^2 (1 - E sum_i omega_i x_i.x_q)``.
     """
 
     def compute_bound(order: int) -> float:
@@ -115,12 +99,8 @@ def worst_slopes(
     """Return the slopes of two log risks in log n, between two context lengths n.
 
     At each length the window is that of the ReLU class. The first risk is `largest_bias` plus the noise term.
-    The risk of an L-Lipschitz function is at most this. The second risk is that of the functions
-    ``L cos(sqrt(w) u.x)`` with unit vectors u, which are not L-Lipschitz.
-
-    Returns:
-        Columns ``dim``; ``functions``, "Lipschitz" for the first risk and "rougher" for the second one;
-        ``value``, the slope, and its absolute ``error``.
+    The second risk is that of the functions ``L cos(sqrt(w) u.x)`` with unit vectors u, which are not
+    L-Lipschitz.
     """
     rows = []
     step = np.log(n_values[1] / n_values[0])
@@ -153,12 +133,8 @@ def worst_slopes(
 def wave_biases(*, dim: int, n: float, lipschitz: float, noise_std: float) -> pd.DataFrame:
     """Return the bias of waves of slope L for many wavenumbers b, with the window of the ReLU class.
 
-    The amplitude of a wave is L / b, so that its slope is L for each b.
-
-    Returns:
-        Columns ``wavenumber``; ``bias``, that of the waves; ``affine``, the bias of linear functions of slope
-        L; ``bound``, the `largest_bias` of an L-Lipschitz function; ``w``, the window. Each of the last
-        three columns has the same number in all rows.
+    The amplitude of a wave is L / b. ``affine`` is the bias of linear functions of slope L, and ``bound`` the
+    `largest_bias`.
     """
     task: Zonal = ReLU(dim, lipschitz=lipschitz)
     w = float(optimal_window(task, n=n, noise_std=noise_std).w)

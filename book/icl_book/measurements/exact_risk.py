@@ -2,7 +2,6 @@
 
 Symbols:
     x_i, x_q: Tokens and query, on the unit sphere of dimension dim.
-    w: The window parameter of the unit ``M = w I``.
     omega_i: The weight of token i, ``exp(w x_i.x_q)`` over the sum of these.
     gamma_ij: The variogram of tokens i and j, ``E (f(x_i) - f(x_j))^2 / 2``; q stands for the query.
     sigma: The standard deviation ``noise_std`` of the label noise.
@@ -36,11 +35,8 @@ def direct_over_exact(
 ) -> pd.DataFrame:
     """Compare the exact risk of two or three tokens with a direct integral over the angles of all tokens.
 
-    Returns:
-        Columns ``task``, ``dim``, ``n``, ``w``; ``query``, whether in the direct integral the query is one
-        more token, which has its label without noise; ``value``, the direct risk divided by
-        `population_risk`; ``error``, the change of ``value`` with half the nodes in every variable, plus the
-        relative error of `population_risk`.
+    ``query`` says whether in the direct integral the query is one more token, which has its label without
+    noise. ``value`` is the direct risk divided by `population_risk`.
     """
     rows = []
     for name, dim, n in itertools.product(tasks, dims, n_values):
@@ -73,14 +69,7 @@ def _integrate_directly(
     """Return E sum_ij omega_i omega_j (gamma_iq + gamma_jq - gamma_ij) + sigma^2 E sum_i omega_i^2.
 
     The first axis of each matrix is the angle of token i to the query, and the second axis that of token j.
-
-    Args:
-        task: The class.
-        w: The window parameter.
-        n: The number of tokens, two or three.
-        noise_std: The standard deviation sigma.
-        between: The mean of gamma_ij for each pair of angles, (nodes, nodes), by `_average_variogram`.
-        query: Whether the query is one more token, which has its label without noise.
+    ``between`` is the mean of gamma_ij for each pair of angles, by `_average_variogram`.
     """
     theta, p = angle_quadrature(task.dim, len(between))
     gamma = task.variogram(theta)
@@ -105,8 +94,7 @@ def _integrate_directly(
 def _average_variogram(task: Zonal, nodes: int) -> Array:
     """Return the mean variogram of two tokens, given the angle of each token to the query, (nodes, nodes).
 
-    The two axes are these angles. The mean is over the azimuth between the two tokens, which is the angle
-    between their parts orthogonal to the query.
+    The mean is over the azimuth, which is the angle between the parts of the tokens orthogonal to the query.
     """
     theta, _ = angle_quadrature(task.dim, nodes)
     # In dimension 2 the azimuth is 180° or 0°, with the same probability.
@@ -136,15 +124,11 @@ def loss_against_parts(
     seed: int,
     shift: float,
 ) -> pd.DataFrame:
-    """Compare the loss with the sum of bias and noise term, on 20 sampled contexts of 8 tokens, with w = 6.
+    """Compare the loss with the sum of bias and noise term, on sampled contexts of 8 tokens.
 
     The loss is the mean square of the prediction minus f(x_q). The noise of each label has two values, so the
-    mean is exact, over all 256 patterns. The noise has mean zero if ``shift`` is zero. A ``shift`` changes
-    the mean of the noise, but not its mean square.
-
-    Returns:
-        Columns ``task``, ``dim``; ``value``, the difference between the loss and the sum, divided by the
-        loss, in the context where this is largest.
+    mean is exact, over all 256 patterns. A ``shift`` other than zero changes the mean of the noise, but not
+    its mean square. ``value`` is the largest difference between the loss and the sum, divided by the loss.
     """
     n = 8
     w = 6.0
@@ -171,10 +155,7 @@ def loss_against_parts(
 def shares_at_best(
     *, tasks: list[str], dims: list[int], n_values: list[float], noise_std: float
 ) -> pd.DataFrame:
-    """Compute the errors blur and scatter at the best window, beside what theory predicts of them.
-
-    The bias is the sum of both. Blur is the error of the mean prediction over all contexts. Scatter is the
-    variance of predictions without label noise around this mean (`icl.risk.split_risk`).
+    """Compute blur and scatter (`icl.risk.split_risk`) at the best window, beside predictions of them.
 
     Returns:
         Columns ``task``, ``dim``, ``n`` and
@@ -232,8 +213,7 @@ def shares_at_best(
 def _average_square_difference(task: Zonal, w: float, angles: tuple[Array, Array]) -> float:
     """Return ``E (f(x) - f(x_q))^2`` for a point x of the density ``e^{w x . x_q}`` on the sphere.
 
-    ``angles`` are Gauss nodes for the angle between x and x_q, and their probabilities for a uniform x, by
-    `angle_quadrature`.
+    ``angles`` are the nodes and probabilities of `angle_quadrature`.
     """
     theta, p = angles
     # This is exp(-w (1 - cos(theta))) without cancellation.
@@ -249,10 +229,7 @@ NOISE = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10]
 
 
 def risks_to_move() -> pd.DataFrame:
-    """Return the three errors with L = sigma = 1 at many w, for the interactive figure.
-
-    Columns ``task, dim, n, w, blur, scatter, noise``.
-    """
+    """Return the three errors with L = sigma = 1 at many w, for the interactive figure."""
     w = 10 ** (np.arange(-10, 41) / 10)
     parts = []
     for name, dim in CLASSES_TO_MOVE:
@@ -270,8 +247,6 @@ def best_windows_to_move() -> pd.DataFrame:
 
     The best w depends on sigma / L alone. The risk is L^2 times the risk at Lipschitz constant 1 and noise
     sigma / L. So each ratio sigma / L is computed once.
-
-    Columns ``task, dim, n, L, sigma, w, risk``.
     """
     pairs = pd.DataFrame(itertools.product(LIPSCHITZ, NOISE), columns=["L", "sigma"])
     # Without rounding, equal ratios such as 0.02 / 0.2 and 0.05 / 0.5 would differ in their last digit.

@@ -4,9 +4,8 @@ The unit is ``M = w I``. Functions are linear with L = 1 unless said otherwise. 
 is that of the risk as n grows without end. A floor is the least limit over all w.
 
 Symbols:
-    x_i, x_q: Tokens and query in R^d, standard normal unless said otherwise; d is ``dim``.
+    x_i, x_q: Tokens and query in R^d, standard normal unless said otherwise.
     omega_i: The weight of token i, ``exp(w x_i.x_q)`` over the sum of these.
-    n: The number of tokens beside the query.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -30,7 +29,6 @@ from icl_book.statistics import t_interval
 
 Array = NDArray[np.float64]
 
-#: The scan of the ball's windows ends here.
 MAX_W = 1e6
 
 #: The ball's best window is searched between these.
@@ -42,13 +40,9 @@ _ORDER, _COARSE = 16, 12
 def distance_exponents(*, dims: Sequence[int], w_values: Sequence[float]) -> pd.DataFrame:
     """Return the exponents with which ``D = E |sum_i omega_i x_i - w x_q|^2`` falls in n.
 
-    An exponent is minus the slope of log D in log n, from n = 10^28 to 10^30.
-
-    Returns:
-        Columns ``dim``, ``w``; ``raw``, the exponent of D; ``value``, the exponent of D after division by the
-        power of log n in the chapter's theorem, which is ``(log n)^(d/2)`` if ``w^2 > 1/2``, and one if not;
-        ``error``, the absolute error of ``raw`` and of ``value``; ``one_length``, the exponent of D at
-        queries of length sqrt(d) only.
+    ``raw`` is the exponent of D. ``value`` is that of D after division by the power of log n in the chapter's
+    theorem, which is ``(log n)^(d/2)`` if ``w^2 > 1/2``, and one if not. ``one_length`` is the exponent of D
+    at queries of length sqrt(d) only.
     """
     lengths = np.array([1e28, 1e30])
     log_n = np.log(lengths)
@@ -82,12 +76,10 @@ def distance_exponents(*, dims: Sequence[int], w_values: Sequence[float]) -> pd.
 
 @dataclass(frozen=True)
 class BallLimit:
-    """The best window for infinitely many tokens in the unit ball.
+    """The best w for infinitely many tokens in the unit ball, and the limit of the risk with this w.
 
-    Attributes:
-        w: The window parameter with the least limit of the risk.
-        risk: This limit, divided by the variance of f.
-        error: The estimated relative error of ``w`` and of ``risk``.
+    The limit ``risk`` is divided by the variance of f. ``error`` is the estimated relative error of ``w`` and
+    of ``risk``.
     """
 
     w: float
@@ -96,7 +88,7 @@ class BallLimit:
 
 
 def least_ball_limit(dim: int) -> BallLimit:
-    r"""Find the w with the least limit of the risk, for tokens uniform in the unit ball of R^d, d <= 64.
+    """Find the w with the least limit of the risk, for tokens uniform in the unit ball of R^d, d <= 64.
 
     The query is uniform in the ball, too. Functions are ``f(x) = beta . x``, where ``E beta beta'`` is a
     multiple of the identity. Let the query be ``x_q = r u`` with |u| = 1. As n grows, the prediction tends to
@@ -110,9 +102,7 @@ def least_ball_limit(dim: int) -> BallLimit:
 
         E (r - A(w r))^2 / E r^2,   where r has the density d r^(d-1).
 
-    A is strictly concave, so that A(w r) = r for all r is impossible, and a floor remains. The best w is
-    finite: as w grows without end, A tends to one for queries of every length r, although the best A is r.
-    Label noise would not change the limit, since its part of the risk tends to zero.
+    A is strictly concave, so that A(w r) = r for all r is impossible, and a floor remains.
 
     >>> best = least_ball_limit(5)
     >>> round(best.w, 3), round(best.risk, 5)  # the best w is finite, and 1.6 % of the variance remains
@@ -136,11 +126,7 @@ def least_ball_limit(dim: int) -> BallLimit:
 
 
 def _evaluate_ball_limit(dim: int, w: float, order: int) -> tuple[float, float]:
-    """Return the limit of the risk, divided by the variance of f, and the slope of this quotient in w.
-
-    The integral over the length r of the query has a Gauss rule with ``order`` nodes on each of several
-    panels.
-    """
+    """Return the limit of the risk, divided by the variance of f, and the slope of this quotient in w."""
     # A(w r) is nearly linear for r below 1 / w, and bends beyond. So the first panel ends at 1 / w, or at
     # 1 / 2 if w < 2. Each later panel ends at most at twice its start, and the last one ends at 1.
     last_edge = max(w, 2)
@@ -160,11 +146,7 @@ def _evaluate_ball_limit(dim: int, w: float, order: int) -> tuple[float, float]:
 
 
 def ball_limits(*, dims: Sequence[int]) -> pd.DataFrame:
-    """Return the best w for infinitely many tokens in the unit ball, and the floor, by `least_ball_limit`.
-
-    Columns ``what``, "window" for the best w, or "floor" for the floor divided by the variance of f;
-    ``dim``; ``value``, this number; ``error``, its absolute error.
-    """
+    """Return the best w for infinitely many tokens in the unit ball, and the floor, by `least_ball_limit`."""
     rows = []
     for dim in dims:
         ball = least_ball_limit(dim)
@@ -178,9 +160,6 @@ def sphere_limits(*, dims: Sequence[int]) -> pd.DataFrame:
     """Return the limit of the risk on the unit sphere at w = `MAX_W`, divided by the variance of f.
 
     On the sphere the limit falls to zero as w grows, so w is the largest one that is searched in the ball.
-
-    Columns ``what``, which is "sphere"; ``dim``; ``value``, the limit; ``error``, its absolute error by
-    rounding.
     """
     rows = []
     for dim in dims:
@@ -197,11 +176,9 @@ class Recovered:
 
     #: The function, which takes tokens (tokens, coordinates).
     f: Callable[[Array], Array]
-    #: The best w for infinitely many tokens.
     w: float
-    #: The risk with this w, for infinitely many tokens.
+    #: The risk with this w.
     limit: float
-    #: The variance of f at a Gaussian token.
     variance: float
 
 
@@ -219,7 +196,7 @@ def functions() -> dict[str, Recovered]:
 
     For the Hermite polynomials ``He_2 = z^2 - 1`` and ``He_3 = z^3 - 3 z``, k = 2 and 3, the prediction tends
     to ``(w t)^k``. The best w satisfies ``w^k = k! / (2 k - 1)!!``, and its risk is
-    ``k! (1 - k! / (2 k - 1)!!)``. The best w for ReLU is found on a grid.
+    ``k! (1 - k! / (2 k - 1)!!)``.
     """
     w = np.linspace(0.2, 1.5, 1301)[:, None]
     density = np.exp(-((w * QUERIES) ** 2) / 2) / np.sqrt(2 * np.pi)
@@ -253,9 +230,8 @@ def functions() -> dict[str, Recovered]:
 def sampled_risk(name: str, *, n: int, seed: int, w: float) -> float:
     """Sample the risk of one of the `functions`, divided by the variance of this function.
 
-    One context of n tokens is drawn. With the same seed, a longer context begins with the same tokens.
-    Queries are not drawn: the risk is a mean over `QUERIES`, or in two dimensions over the nodes of a Gauss
-    rule.
+    One context is drawn. With the same seed, a longer context begins with the same tokens. Queries are not
+    drawn: the risk is a mean over `QUERIES`, or in two dimensions over the nodes of a Gauss rule.
     """
     function = functions()[name]
     # These are the weights of all tokens, (n,), for one query after another. They do not sum to one.
@@ -263,8 +239,7 @@ def sampled_risk(name: str, *, n: int, seed: int, w: float) -> float:
     is_product = name == "x_1 x_2"
     x = stream(seed, "monte carlo").standard_normal((n, 2 if is_product else 1))
     values = function.f(x)
-    # All weights are products of few exponentials, which takes a fifth of the time of one exponential for
-    # each weight.
+    # Products of few exponentials are faster than one exponential for each weight.
     if is_product:
         # Each coordinate of the query has eight Gauss nodes of the normal law.
         node, mass = np.polynomial.hermite_e.hermegauss(8)
@@ -287,10 +262,7 @@ def sampled_risk(name: str, *, n: int, seed: int, w: float) -> float:
 def sampled_risks(*, names: Sequence[str], n_values: Sequence[int], seeds: int) -> pd.DataFrame:
     """Return sampled risks of `functions` at the w that is best for infinitely many tokens.
 
-    The seeds are the numbers below ``seeds``.
-
-    Columns ``function``, ``n``, ``seed``; ``risk``, the sampled risk divided by the variance of the function;
-    ``excess``, by which ``risk`` exceeds its limit for infinitely many tokens.
+    ``excess`` is by how much ``risk`` exceeds its limit for infinitely many tokens.
     """
     rows = []
     for name, n, seed in product(names, n_values, range(seeds)):
@@ -302,11 +274,7 @@ def sampled_risks(*, names: Sequence[str], n_values: Sequence[int], seeds: int) 
 
 
 def mean_risks(risks: pd.DataFrame) -> pd.DataFrame:
-    """Average the table of `sampled_risks` over the seeds.
-
-    Columns ``function``, ``n``; ``mean``, the mean of ``risk``; ``low`` and ``high``, the ends of its
-    `t_interval`.
-    """
+    """Average the table of `sampled_risks` over the seeds, with the `t_interval` of the mean."""
     rows = []
     for (name, n), part in risks.groupby(["function", "n"], sort=False):
         mean, low, high = t_interval(part.risk.to_numpy())

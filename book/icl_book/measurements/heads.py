@@ -1,8 +1,7 @@
 """Several heads: a head and its derivative, heads in longer contexts, rates, and kriging between its bounds.
 
 Heads have windows w_h and values v_h, and predict ``sum_h v_h sum_i omega_i(w_h) y_i`` (`icl.risk.heads`).
-The best values at given windows are those of the least risk. Kriging is the best predictor that is linear in
-the labels. Symbols:
+The best values at given windows are those of the least risk. Symbols:
 
 - m is d - 1, the dimension of the sphere;
 - a_l is the coefficient of a class in degree l, and N_l the number of harmonics of this degree;
@@ -66,12 +65,8 @@ def without_bias(dim: int, windows: ArrayLike) -> Array:
 class WithDerivative:
     """The best head with its derivative in w: the predictor ``value * head + coefficient * d head / dw``.
 
-    Attributes:
-        w: The window parameter.
-        value: The factor of the head.
-        coefficient: The factor of the derivative.
-        risk: The exact risk of the two heads that stand for this predictor.
-        error: The relative difference between ``risk`` and the risk of the predictor, estimated.
+    ``risk`` is the exact risk of the two heads that stand for this predictor, and ``error`` the estimated
+    relative difference between ``risk`` and the risk of the predictor.
     """
 
     w: float
@@ -84,10 +79,9 @@ class WithDerivative:
 def search_with_derivative(task: Zonal, n: float, noise_std: float) -> WithDerivative:
     """Search the w at which a head and its derivative in w, with the best factors, have the least risk.
 
-    Two heads stand for the head and its derivative. They have windows slightly above and below w, and the
-    best values. The risk of the two heads differs from the risk of the head and its derivative by about the
-    square of the distance between the windows. So the error is taken to be the change of the risk when the
-    distance is halved.
+    Two heads with windows slightly above and below w stand for the head and its derivative. This changes the
+    risk by about the square of the distance between the windows. So the error is taken to be the change of
+    the risk when the distance is halved.
     """
     moments = Moments(task, float(n), FINE)
 
@@ -95,8 +89,7 @@ def search_with_derivative(task: Zonal, n: float, noise_std: float) -> WithDeriv
     def compute_risk(x: float) -> float:
         return moments.best_values(_place_around(x, 2 * APART), noise_std**2)[1]
 
-    # The grid leads from below zero to the best w of a head alone. On affine functions the best w is near
-    # zero, and may be negative.
+    # On affine functions the best w is near zero, and may be negative.
     grid = np.linspace(-0.3, float(np.arcsinh(optimal_window(task, n, noise_std).w)), 10)
     first = min(grid.tolist(), key=compute_risk)
     step = grid[1] - grid[0]
@@ -137,17 +130,13 @@ def search_added_heads(task: Zonal, n: float, noise_std: float) -> tuple[float, 
     best_x = float(np.arcsinh(optimal_window(task, n, noise_std).w))
 
     def compute_risk(x: Array) -> float:
-        """Return the risk of the best values at the windows ``sinh x``, or infinity for a pair left out.
-
-        A pair is left out if its best values are not both positive, if its windows are too close to each
-        other, or if the absolute value of one is too large.
-        """
+        """Return the risk of the best values at the windows ``sinh x``, or infinity for a pair left out."""
         if np.ptp(x) < 2 * APART or np.abs(x).max() > best_x + 0.7:
             return math.inf
         values, least = moments.best_values(np.sinh(x), noise_std**2)
         return least if values.min() > 0 else math.inf
 
-    # The search starts at the best pair of these x, which are multiples of the x of the best single head.
+    # The search starts at the best pair of these x.
     grid = best_x * np.array([-1.2, -1.0, -0.7, -0.4, -0.1, 0.1, 0.3, 0.5, 0.7, 0.85, 1.0, 1.2])
     single = optimal_heads(task, n, noise_std, heads=1)
     first = min((np.array(pair) for pair in combinations(grid, 2)), key=compute_risk)
@@ -170,11 +159,7 @@ def best_values(task: Zonal, windows: ArrayLike, n: float, noise_std: float) -> 
 def best_factor(
     task: Zonal, windows: ArrayLike, values: ArrayLike, n: float, noise_std: float
 ) -> tuple[float, float]:
-    """Search the best factor by which all windows are multiplied, while the values stay.
-
-    Returns:
-        The factor, which is searched from 0.55 to 13, and the risk with this factor.
-    """
+    """Search the best factor of all windows for fixed values, and return it with its risk."""
     moments = Moments(task, float(n), FINE)
     w = np.asarray(windows, dtype=float)
     v = np.asarray(values, dtype=float)
@@ -204,10 +189,7 @@ def affine_slopes(
 ) -> pd.DataFrame:
     """Return the slope of log risk in log n, between two ``n_values``, for two heads on affine functions.
 
-    The two heads have given ``windows``, and the values of `without_bias`. Affine functions have L = 1.
-
-    Returns:
-        Columns ``task``, ``dim``, ``heads``; ``value``, the slope, and its absolute numerical ``error``.
+    The two heads have given ``windows``, and the values of `without_bias`.
     """
     rows = []
     for dim in dims:
@@ -229,19 +211,8 @@ def wave_slopes(
 ) -> pd.DataFrame:
     """Return the slope of log risk in log n, between two lengths, for several heads on waves.
 
-    The waves are ``cos(2 u.x + phase)``. The heads have the windows w, w/2, w/3, ..., with the best w at each
-    length, and the values of `richardson`.
-
-    Args:
-        dims: Dimensions d.
-        heads: Numbers of heads.
-        n_values: Two context lengths.
-        noise_std: Standard deviation of the label noise.
-        averaged: Whether all values are one over the number of heads, instead of those of `richardson`.
-
-    Returns:
-        Columns ``task``, ``dim``, ``heads``; ``value``, the slope; ``error``, its absolute error, numerical
-        and by the search of w.
+    The heads have the windows w, w/2, w/3, ..., with the best w at each length, and the values of
+    `richardson`, or equal values if ``averaged`` is true.
     """
     rows = []
     for dim, many in product(dims, heads):
@@ -260,8 +231,7 @@ def wave_slopes(
 def search_w(task: Zonal, values: Array, n: float, noise_std: float) -> tuple[float, float, float]:
     """Search the best w of heads with the windows w, w/2, w/3, ... and these values.
 
-    Returns:
-        The best w, the risk, and the relative error of the risk.
+    The result is the best w, the risk, and the relative error of the risk.
     """
     # log w is searched from 4 below that of the best single head to 0.5 above it. The values of `richardson`
     # permit wider windows, and two averaged heads need a w that is about 1.5 times that of a single head.
@@ -291,12 +261,6 @@ def compute_limit(order: float, m: int, widths: ArrayLike, nodes: int = 16) -> t
     ``(phi(x) - kriging's factor)^2`` with the weight ``x^(-1-order) + x^(m-1)``. At x = 0 the integral
     converges if the order is below 4, since phi(x) = 1 - O(x^2). The integral is minimized over the values by
     least squares, on Gauss nodes in log x.
-
-    Args:
-        order: The order of the class, above 0 and below 4.
-        m: The dimension of the sphere, d - 1.
-        widths: The widths alpha_h, all different, (heads,).
-        nodes: Number of Gauss nodes for each unit of log x.
 
     Returns:
         The risk of heads with the best values, over the risk of kriging; and these values, which sum to one.
@@ -337,13 +301,9 @@ def least_limits(
 ) -> list[tuple[float, Array]]:
     """Search the best widths alpha_h of 1, 2, ..., ``max_heads`` heads in long contexts.
 
-    Any two widths differ by a factor from ``exp(apart)`` to ``exp(12)``. Often the risk falls as two widths
-    approach each other. Then the infimum of the risk over all widths is not attained, and is below the risk
-    that is found here.
-
-    Returns:
-        For each number of heads the least risk over the risk of kriging (`compute_limit`), and the widths,
-        ascending.
+    For each number of heads, the result has the least risk over the risk of kriging, and the widths,
+    ascending. Any two widths differ by a factor of at least ``exp(apart)``. Often the risk falls as two
+    widths approach each other, so that its infimum over all widths is not attained.
     """
 
     def compute_ratio(log_widths: Array) -> float:
@@ -354,7 +314,6 @@ def least_limits(
         return compute_limit(order, m, np.exp(ordered))[0]
 
     def search(start: Array) -> OptimizeResult:
-        """Minimize the ratio from these logarithms of widths."""
         simplex = start + np.vstack([np.zeros(start.size), 0.3 * np.eye(start.size)])
         options = {"initial_simplex": simplex, "xatol": 1e-3, "fatol": 1e-9}
         return minimize(compute_ratio, start, method="Nelder-Mead", options=options)
@@ -383,11 +342,8 @@ def least_limits(
 def make_rough_class(dim: int, order: float, degrees: int, parity: int | None = None) -> Spectrum:
     """Return a class of variance one with ``a_l / N_l`` proportional to ``(l + d / 2 - 1)^-(d - 1 + order)``.
 
-    Args:
-        dim: The dimension d.
-        order: The order of the class.
-        degrees: The last degree. Degree 0 is left out.
-        parity: 0 leaves only even degrees, 1 only odd ones, None all.
+    The degrees are 1 to ``degrees``, or only the even ones if ``parity`` is 0, and only the odd ones if it is
+    1.
     """
     degree = np.arange(degrees + 1)
     power = np.zeros(degrees + 1)
@@ -411,23 +367,10 @@ def compare_with_kriging(
 ) -> pd.DataFrame:
     """Compare a ratio in a long context with its limit: the risk of heads over the risk of kriging.
 
-    The class is that of `make_rough_class`. The heads have the best widths and values of the limit, by
-    `least_limits` and `compute_limit`. Nothing is fitted in the long context. Any two widths differ by a
-    factor of 1.5 or more, so that the exact risk keeps its digits.
-
-    Args:
-        dim: The dimension d.
-        order: The order of the class.
-        heads: The largest number of heads.
-        n: The context length.
-        noise_std: Standard deviation of the label noise.
-        degrees: The last degree of the class.
-        parity: The parity of the degrees, as in `make_rough_class`.
-
-    Returns:
-        A row for 1, 2, ..., ``heads`` heads, with columns ``dim``, ``order``, ``heads``, ``n``; ``exact``,
-        the exact risk of the heads over the lower bound of the risk of kriging; ``limit``, the limit of this
-        ratio for long contexts, and its absolute numerical ``error``.
+    The class is that of `make_rough_class`. The heads have the best widths and values of the limit, so that
+    nothing is fitted in the long context. Any two widths differ by a factor of 1.5 or more, so that the exact
+    risk keeps its digits. ``exact`` is the exact risk of the heads over the lower bound of the risk of
+    kriging, and ``limit`` the limit of this ratio, whose error is ``error``.
     """
     task = make_rough_class(dim, order, degrees, parity)
     m = dim - 1
@@ -464,12 +407,8 @@ def locate_between_bounds(
 ) -> pd.DataFrame:
     """Locate the sampled risk of kriging between the lower and the upper bound of `kriging_bounds`.
 
-    A place is a number: 0 is the lower bound, and 1 is the upper bound. The bounds are for n tokens. The risk
-    is sampled with ``more * n`` tokens.
-
-    Returns:
-        Columns ``task``, ``dim``, ``n``; ``value``, the place of the mean risk over ``draws`` contexts;
-        ``low`` and ``high``, the places of the ends of the interval of this mean.
+    The place 0 is the lower bound, and 1 is the upper bound. The bounds are for n tokens. The risk is sampled
+    with ``more * n`` tokens.
     """
     rows = []
     for task, n in product(tasks, n_values):
