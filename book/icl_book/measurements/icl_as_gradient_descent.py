@@ -36,8 +36,7 @@ def shifted_target(S: Tensor, S_next: Tensor, B: Tensor, kind: str) -> Tensor:
         normalized     F(S') - B           =  F(S) - B~
         rescaled       U(S') - a(S') B     =  U(S) - a(S) B~
 
-    Scores and targets are (..., n, m). The row sums of B~ are those of B if kind is "normalized". If kind is
-    "rescaled", this is true only of rows whose sum is 1.
+    Scores and targets are (..., n, m).
     """
     F = torch.softmax(S, -1)
     F_next = torch.softmax(S_next, -1)
@@ -59,8 +58,7 @@ def reverse_weights(*, R: float = 2.0, n: int = 8, reach: float = 16.0) -> pd.Da
         ``n^1.5 e^(10 R^2)`` times the length of the move of x. ``loss`` is the log10 of d / 1e-6, where d is
         the relative difference between the loss after the move of x and the loss after the move of the
         target. The losses count as equal if d is below 1e-6. ``unmoved`` is the same for the loss without any
-        move instead of the loss after the move of the target. ``error`` is taken to be the absolute error of
-        these logarithms: the rounding of the largest score, times n.
+        move instead of the loss after the move of the target.
     """
     largest = reach * R**2
     scores = torch.zeros(1, n, dtype=torch.float64)
@@ -100,14 +98,9 @@ def fit_imitations(
 
     A layer changes the tokens A1 to ``A1 + softmax(c A1 A1') A1 V``. It should move the scores as a gradient
     step on X does. A layer for one problem has a V of its own. A shared layer has one V for all of ``draws``
-    problems, and is tested on as many other problems. All of this is repeated ``seeds`` times with new
-    problems, which are random numbers of the seed ``seed``.
-
-    Returns:
-        Columns ``layer``, what is fitted and tested; ``sharpness``, the c, one of `SHARPNESS`; ``seed``, the
-        number of the repetition, from 0 on; ``cosine``, the median over the test problems of the cosine
-        between the move of the scores by the layer and that by the step. For the layer "its matrix against
-        -1", ``cosine`` is the cosine between the V of the shared layer and minus the identity.
+    problems, and is tested on as many other problems. ``cosine`` is the median over the test problems of the
+    cosine between the move of the scores by the layer and that by the step. Only for the layer "its matrix
+    against -1" it is the cosine between the V of the shared layer and minus the identity.
     """
     rows = []
     for repetition in range(seeds):
@@ -150,11 +143,7 @@ def fit_imitations(
 def draw_problems(
     n: int, dim: int, rng: np.random.Generator, draws: int
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Draw ``draws`` problems A1, A2, X, B with n tokens each.
-
-    The entries of A1 and A2 are standard normal. X is the identity, plus normal numbers with the standard
-    deviation 1 / dim. The rows of B are the softmax of standard normal numbers.
-    """
+    """Draw ``draws`` problems A1, A2, X, B with n tokens each."""
     A1 = torch.from_numpy(rng.standard_normal((draws, n, dim)))
     A2 = torch.from_numpy(rng.standard_normal((draws, n, dim)))
     X = torch.from_numpy(rng.standard_normal((draws, dim, dim)))
@@ -190,10 +179,7 @@ def fit_shared(tokens: Tensor, goals: Tensor) -> Tensor:
 
 
 def median_cosine(move: Tensor, goals: Tensor, A2: Tensor, X: Tensor) -> float:
-    """Compute the median over problems of the cosine between two moves of the scores A1 X A2'.
-
-    ``move`` and ``goals`` are the moves of A1.
-    """
+    """Compute the median over problems of the cosine between two moves of scores, given as moves of A1."""
     return float(cosine(move @ X @ A2.mT, goals @ X @ A2.mT).median())
 
 

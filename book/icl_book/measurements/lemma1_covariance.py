@@ -18,15 +18,9 @@ from icl.streams import stream
 def whitened_differences(entries: pd.DataFrame) -> pd.DataFrame:
     """Measure how far the whitened matrices of trained units are from multiples of the identity.
 
-    Args:
-        entries: A row for each unit and each axis of Sigma. ``eigenvalue`` is that of Sigma, and ``entry`` is
-            the entry of M on the diagonal at this axis. ``lemma``, the entry that Lemma 1 states, may be
-            there, and is not used. All other columns name the unit.
-
-    Returns:
-        A row for each unit, with the columns that name it, and ``difference``: the whitened entry at the
-        axis of the largest eigenvalue minus that at the axis of the smallest eigenvalue, divided by the mean
-        of the whitened entries at all axes.
+    ``entries`` has a row for each unit and each axis of Sigma, with the ``eigenvalue`` of Sigma and the
+    diagonal ``entry`` of M. ``difference`` is the whitened entry at the axis of the largest eigenvalue minus
+    that at the axis of the smallest eigenvalue, divided by the mean of the whitened entries at all axes.
     """
     unit = [name for name in entries.columns if name not in ("eigenvalue", "entry", "lemma")]
     rows = []
@@ -42,8 +36,8 @@ def whitened_differences(entries: pd.DataFrame) -> pd.DataFrame:
 def prediction_gap(root: NDArray[np.float64], *, context_length: int, whiten: bool) -> float:
     """Return the largest absolute difference between predictions on the ellipsoid and on the sphere.
 
-    There are 500 random contexts, each with a random matrix M and random labels. On the ellipsoid the unit is
-    M. On the sphere it is ``root @ M @ root``, or M itself if ``whiten`` is false.
+    Each of 500 random contexts has a random matrix M and random labels. On the sphere the unit is
+    ``root @ M @ root``, or M itself if ``whiten`` is false.
     """
     dim = len(root)
     rng = stream(0, "evaluation")

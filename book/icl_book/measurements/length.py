@@ -6,8 +6,6 @@ with this window over the least risk of all windows. The price of a rule is that
 - n_0 is the length at which the window is set to the best one, and N the length at which it is used;
 - a rule is a key of `icl.risk.length.RULES`. The rule "kept" leaves w as it is, and the rule "log n"
   multiplies w by log N / log n_0;
-- L is the Lipschitz constant of a class, one unless it is given, and sigma is the standard deviation of the
-  label noise;
 - an error of a risk or of a window is relative, and an error of a price is absolute.
 """
 
@@ -46,16 +44,7 @@ def median_prices(
 ) -> pd.DataFrame:
     """Return the median price of each rule over all classes, lengths and standard deviations of the noise.
 
-    Args:
-        tasks: Classes of the same dimension.
-        n0: Lengths n_0. The arrays ``n0``, ``N`` and ``noise_std`` are broadcast.
-        N: Lengths N.
-        noise_std: Standard deviations of the label noise.
-        rules: Names of rules.
-
-    Returns:
-        Columns ``dim``, ``rule``, ``median``; ``error``, the largest relative error of a price, times the
-        median.
+    All ``tasks`` have the same dimension. The arrays ``n0``, ``N`` and ``noise_std`` are broadcast.
     """
     n0 = np.asarray(n0, dtype=float)
     N = np.asarray(N, dtype=float)
@@ -90,19 +79,9 @@ def prices_to_move(
 ) -> pd.DataFrame:
     """Return the prices of all rules for many lengths, for the interactive figure.
 
-    Risks are interpolated, so that the prices differ from those of `icl.risk.length_price` by up to a
-    thousandth of their size.
-
-    Args:
-        dims: Dimensions d of the two classes, ReLU and affine functions.
-        starts: Lengths n_0.
-        noise_stds: Standard deviations of the label noise.
-        stretches: Values of N over n_0.
-
-    Returns:
-        Columns ``task``, ``dim``, ``n0``, ``noise_std``, ``rule``, ``stretch``; ``price``, the price of
-        ``rule``; ``kept`` and ``log``, the prices of the rules "kept" and "log n", which have no rows of
-        their own.
+    Risks are interpolated, which changes prices by up to a thousandth. ``starts`` are lengths n_0, and
+    ``stretches`` values of N over n_0. The rules "kept" and "log n" have columns, ``kept`` and ``log``,
+    instead of rows.
     """
     lengths = np.unique(np.outer(starts, stretches)).astype(float)
     rows = []
@@ -127,7 +106,6 @@ def prices_to_move(
                 prices = {}
                 for rule, factor in RULES.items():
                     w = best[i, k] * factor(n0, n0 * stretch, dim)
-                    # The least risk is the least one on the grid.
                     prices[rule] = math.exp(np.interp(np.log(w), log_w, log_risk) - log_risk.min())
                 row = {"task": name, "dim": dim, "n0": n0, "noise_std": noise_std}
                 row |= {"stretch": stretch}
@@ -142,9 +120,8 @@ def fit_splines(
 ) -> tuple[CubicSpline, CubicSpline]:
     """Return two splines in log w: the logarithm of the bias, and that of the noise term for sigma = 1.
 
-    At log w of the shape (...) a spline has values of the shape (..., lengths). The splines are exact at the
-    ``windows``. Between the default windows the relative errors of bias and noise are below 1e-4 for up
-    to 1,000 examples.
+    At log w of the shape (...) a spline has values of the shape (..., lengths). Between the default windows
+    the relative errors of bias and noise are below 1e-4 for up to 1,000 examples.
     """
     w = np.asarray(windows, dtype=float)
     n = np.atleast_1d(np.asarray(lengths, dtype=float))
@@ -163,13 +140,8 @@ def price_mistakes(
 ) -> pd.DataFrame:
     """Return the prices of windows that are the best ones for a wrong L, a wrong sigma or a wrong n.
 
-    The true L is one. Every mistake multiplies ``n L^2 / sigma^2`` by one of the ``factors``: the wrong n is
-    n times the factor, the wrong L is the root of the factor, and the wrong sigma is sigma over this root.
-
-    Returns:
-        Columns ``mistake``, "slope" for L, "noise" for sigma, or "length" for n; ``task``, ``dim``,
-        ``factor``; ``order``, the order of the class in the law of the window; ``ratio``, the wrong w over
-        the best w; ``price``, the price of the wrong w, and its ``error``.
+    The true L is one. Every mistake multiplies ``n L^2 / sigma^2`` by one of the ``factors``. ``order`` is
+    the order of the class in the law of the window.
     """
     rows = []
     for name, dim in product(tasks, dims):
@@ -196,16 +168,10 @@ def price_mistakes(
 def gaussian_prices(
     *, settings: Sequence[tuple[int, int]], n0: int, noise_std: float
 ) -> pd.DataFrame:
-    """Return the prices of the rules "log n" and "kept" on Gaussian tokens.
+    """Return the prices of the rules "log n" and "kept" on Gaussian tokens, for linear functions.
 
-    Args:
-        settings: Pairs of a dimension d and a length N.
-        n0: The length n_0.
-        noise_std: Standard deviation of the label noise; functions are linear with slope one.
-
-    Returns:
-        Columns ``dim``; ``n``, the length N; ``price``, the price of "log n", and its ``error``; ``kept``,
-        the price of "kept".
+    The functions have slope one. ``settings`` are pairs of a dimension d and a length N. ``price`` is the
+    price of "log n".
     """
     rows = []
     for dim, n in settings:
@@ -243,12 +209,9 @@ def normalized_risk(dim: int, n: ArrayLike, noise_std: float) -> tuple[Array, fl
 def split_by_parts(dim: int, n: int) -> Callable[[ArrayLike], Array]:
     """Return a function of log w that gives the parts of the risk of a single function.
 
-    The single function is ``a t + b |t| + c`` with t = u.x. The mean of its risk over all directions u is
-    ``a^2 line + b^2 kink + sigma^2 noise``. Here ``line``, ``kink`` and ``noise`` are the parts. A constant c
-    does not change the risk.
-
-    Returns:
-        A function of log w, (...), with the values ``line``, ``kink`` and ``noise``, (3, ...).
+    The single function is ``a t + b |t|`` plus a constant, with t = u.x. The mean of its risk over all
+    directions u is ``a^2 line + b^2 kink + sigma^2 noise``. At log w of the shape (...) the parts ``line``,
+    ``kink`` and ``noise`` are (3, ...).
     """
     affine_bias, noise_term = fit_splines(Affine(dim), n)
     relu_bias, _ = fit_splines(ReLU(dim), n)
@@ -276,23 +239,10 @@ def price_chosen_windows(
 ) -> pd.DataFrame:
     """Return the prices of the windows that `icl.best_window` chooses from the labels of sampled contexts.
 
-    A chosen window has two prices: for the class, and for the single function of the context, with the mean
-    over its directions u. Both prices are exact up to the error of `fit_splines`.
-
-    Args:
-        tasks: "ReLU" and "affine".
-        dim: The dimension d.
-        n: The context length.
-        n0: The length n_0 of the rule "log n", which is used for comparison.
-        noise_stds: Standard deviations of the label noise.
-        contexts: Number of sampled contexts for each class and each standard deviation.
-        permuted: Whether labels are first permuted among the tokens, so that they say nothing of a function.
-
-    Returns:
-        Columns ``task``, ``dim``, ``n``, ``noise_std``; ``seed``, the number of the context; ``w``, the
-        chosen window, moved into the range from 1e-3 to 1e3; ``of_class`` and ``of_function``, its prices for
-        the class and for the function. Two other windows are priced for the function: ``best_rule`` is the
-        price of the best window of the class, and ``log_rule`` that of the window of the rule "log n".
+    ``of_class`` is the price for the class, and ``of_function`` that for the single function of the context,
+    with the mean over its directions u. For the function, ``best_rule`` is the price of the best window of
+    the class, and ``log_rule`` that of the window of the rule "log n". If ``permuted`` is true, labels are
+    first permuted among the tokens, so that they say nothing of a function.
     """
     rng = stream(0, "evaluation")
     compute_parts = split_by_parts(dim, n)
@@ -305,10 +255,9 @@ def price_chosen_windows(
         # These are the means of a^2 and b^2 of `split_by_parts` over the class, and sigma^2. The risk is
         # their product with the parts.
         mean = np.array([*mean_squares[name], noise_std**2])
-        # This is the risk for the class at each w of the grid. Below, `of_function` is that for one function.
         of_class = mean @ parts
         first = float(optimal_window(make_task(name, dim), n0, noise_std).w)
-        # This is the w of the rule "log n", moved to `low`, where the splines begin, if it is smaller.
+        # The splines begin at `low`.
         log_rule_w = max(first * math.log(n) / math.log(n0), low)
         for seed in range(contexts):
             x = uniform_sphere(rng, n, dim).numpy()
@@ -343,11 +292,10 @@ def price_chosen_windows(
 def read_two_models() -> pd.DataFrame:
     """Read what ``book/real_heads/measure.py`` measured of the heads of two trained models on eight texts.
 
-    Returns:
-        Columns ``model``; ``condition``, what the context is, and whether scores are multiplied by log n;
-        ``part``, "all scores", or "interaction" for the scores without the means of queries and of keys;
-        ``text``; ``value``, the slope of the log of the spread in the log of the length of the context, as a
-        mean over heads. The spread is the standard deviation of the scores of a query.
+    ``value`` is the slope of the log of the spread in the log of the length of the context, as a mean over
+    heads. The spread is the standard deviation of the scores of a query. ``condition`` says what the context
+    is, and whether scores are multiplied by log n. ``part`` is "all scores", or "interaction" for the scores
+    without the means of queries and of keys.
     """
     table = json.loads((ROOT / "book" / "real_heads" / "table.json").read_text())
     texts = [text["name"] for text in table["texts"]]

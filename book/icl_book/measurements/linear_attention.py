@@ -66,9 +66,6 @@ def growth_slopes(
     The slope of the log of this ratio in log n is taken between two lengths. At these the best w is 3e4 and
     1e5, by the law of the window. If ``intercept`` is false, linear attention need not predict the constant
     part of the functions. Softmax attention predicts the constant part without an error.
-
-    Returns:
-        Columns ``task``, ``dim``, ``slope`` and its absolute ``error``.
     """
     rows = []
     for dim, name in product(dims, tasks):
@@ -81,8 +78,7 @@ def growth_slopes(
         ratio = linear_optimum(linear_task, n, noise_std).risk / softmax.total
         step = np.log(n[1] / n[0])
         slope = np.log(ratio[1] / ratio[0]) / step
-        # The absolute error of a logarithm is the relative error of its argument, here of each risk. The risk
-        # of linear attention is a closed formula, so its error is rounding.
+        # The relative error of a risk is the absolute error of its log. That of linear attention is rounding.
         error = (softmax.error.sum() + 1e-14) / step
         rows.append({"task": name, "dim": dim, "slope": slope, "error": error})
     return pd.DataFrame(rows)
@@ -96,9 +92,9 @@ def neighbors_risk(task: Zonal, k: ArrayLike, n: ArrayLike, noise_std: ArrayLike
 
         bias = E sum_l a_l [(1 - m_l)^2 + (1 - m_l^2) / k],    l = 1, 2, ....
 
-    The share of the sphere in the cap has the law Beta(k + 1, n - k). For k = n the cap is the whole sphere.
-    The fine variance of a class (`Zonal.unresolved`) is the variance of a part of its functions that is not
-    correlated between places. It counts as one more a_l, with m_l = 0.
+    The share of the sphere in the cap has the law Beta(k + 1, n - k). The fine variance of a class
+    (`Zonal.unresolved`) is the variance of a part of its functions that is not correlated between places. It
+    counts as one more a_l, with m_l = 0.
 
     >>> from icl.tasks import Affine
     >>> round(float(neighbors_risk(Affine(dim=3), k=2, n=10, noise_std=0.5).noise), 6)
@@ -168,15 +164,12 @@ def neighbors_risk(task: Zonal, k: ArrayLike, n: ArrayLike, noise_std: ArrayLike
 def compare_with_neighbors(task: Zonal, n: float, noise_std: float) -> dict[str, float]:
     """Compare the least risk of a unit with that of the mean label of the k nearest tokens.
 
-    Returns:
-        ``value``, the risk of the unit with the best w over the risk of the mean label with the best k;
-        ``error``, the absolute error of ``value``; ``k``, the best k that was found.
+    ``value`` is the risk of the unit with the best w over that of the mean label with the best ``k``.
     """
     best = optimal_window(task, n, noise_std)
     # `optimal_window` returns the same risk, but not the error of the risk.
     unit = population_risk(task, best.w, n, noise_std)
-    # The first of three rounds tries up to 200 values of k from 1 to n. Each later round tries up to 200
-    # values between the two neighbors of the best one.
+    # Each later round tries up to 200 values between the two neighbors of the best k so far.
     k = np.unique(np.geomspace(1, n, 200).round())
     for _ in range(3):
         at = int(neighbors_risk(task, k, n, noise_std).total.argmin())
@@ -194,8 +187,8 @@ def compare_with_neighbors(task: Zonal, n: float, noise_std: float) -> dict[str,
 def price_of_softmax(dim: int) -> float:
     """Return the limit for n -> infinity of the ``value`` of `compare_with_neighbors`, for smooth classes.
 
-    The value is the least risk of a unit over that of the nearest tokens. With m = dim - 1 and V the volume
-    of the unit ball of R^m, the limit is ``[(m + 2)^(2 m) (V (4 pi)^(-m/2))^4]^(1 / (m + 4))``.
+    With m = dim - 1 and V the volume of the unit ball of R^m, the limit is
+    ``[(m + 2)^(2 m) (V (4 pi)^(-m/2))^4]^(1 / (m + 4))``.
     """
     m = dim - 1
     log_volume = m / 2 * np.log(np.pi) - gammaln(m / 2 + 1)
@@ -210,13 +203,8 @@ def compare_in_long_contexts(
     """Compare units with the k nearest tokens in long contexts, for classes with L = 1.
 
     For each of the ``w_values`` the context has the length at which this w is the best one, by the law of the
-    window.
-
-    Returns:
-        Columns ``dim``, ``task``, ``w``; ``value``, the least risk of a unit over that of the mean label of
-        the k nearest tokens with the best k; ``error``, the absolute error of ``value``; ``k``, the best k;
-        ``limit``, the limit of ``value`` as n grows (`price_of_softmax`); ``next_limit``, the limit in
-        dimension dim + 1, with which the chapter compares ``value`` as a control.
+    window. ``limit`` is the limit of ``value`` as n grows, and ``next_limit`` the limit in dimension dim + 1,
+    a control.
     """
     rows = []
     for dim, name, w in product(dims, tasks, w_values):
@@ -285,13 +273,9 @@ def compute_coefficients(task: Zonal) -> Array:
 
 
 def floors(task: Zonal) -> pd.DataFrame:
-    """Return the least risk of each activation in an infinite context.
+    """Return the least risk of each activation in an infinite context, over `W_VALUES` and any gain.
 
-    It is the least over `W_VALUES`, and over the gain if weights are not normalized.
-
-    Returns:
-        Columns ``activation``; ``floor``, the least risk divided by the variance of the class, to which the
-        constant part does not contribute.
+    ``floor`` is divided by the variance of the class, to which the constant part does not contribute.
     """
     a = compute_coefficients(task)
     rows = []
@@ -330,10 +314,7 @@ class Tokens:
         self.form = QuadraticRisk.of(task, x, noise_std)
 
     def compute_risks(self, values: Array) -> Array:
-        """Return the risk on each context, shape (contexts,).
-
-        The weights are ``values``, of shape (contexts, n), divided by their sum in each context.
-        """
+        """Return the risk on each context for weights ``values``, (contexts, n), divided by their sum."""
         # If all values of a context are zero, its weights are zero, too, and so is its prediction.
         total = values.sum(1, keepdims=True)
         weights = torch.from_numpy(values / np.where(total == 0, 1, total))
@@ -346,11 +327,7 @@ def risk_curves(
     """Return the risk of every activation on ReLU functions, for every L and every second w of `W_VALUES`.
 
     If weights are not normalized, the gain is the best one. Risks are exact, except those of the normalized
-    sigmoid and of the normalized ReLU, which are means over ``contexts`` sampled contexts.
-
-    Returns:
-        Columns ``activation``, ``lipschitz``, ``w``, ``risk``; ``low`` and ``high``, the ends of the
-        Student-t interval of ``risk`` (`t_interval`). If a risk is exact, both ends are equal to it.
+    sigmoid and of the normalized ReLU, which are means over sampled contexts.
     """
     rows = []
     for lipschitz in lipschitz_values:
@@ -385,10 +362,9 @@ def risk_curves(
 def compare_adaptation(curves: pd.DataFrame) -> pd.DataFrame:
     """Compare activations at the largest L of the table of `risk_curves`.
 
-    Returns:
-        Columns ``activation``; ``over_softmax``, the least risk of the activation over the least risk of
-        softmax; ``price``, the risk of the activation with the w that is best for the smallest L, over the
-        least risk of the activation. If ``price`` is one, there is nothing to adapt.
+    ``over_softmax`` is the least risk of the activation over that of softmax. ``price`` is the risk of the
+    activation with the w that is best for the smallest L, over its least risk. If ``price`` is one, there is
+    nothing to adapt.
     """
     smooth = curves[curves.lipschitz == curves.lipschitz.min()]
     rough = curves[curves.lipschitz == curves.lipschitz.max()]
@@ -409,9 +385,7 @@ def compare_shifted_sigmoid(
 ) -> pd.DataFrame:
     """Compare the normalized sigmoid of ``s - shift`` with softmax on the same sampled contexts.
 
-    Returns:
-        Columns ``shift``; ``ratio``, the least mean risk of the sigmoid over the least mean risk of softmax.
-        Both are the least over every second w of `W_VALUES` below 60.
+    ``ratio`` is the least mean risk of the sigmoid over the least mean risk of softmax.
     """
     tokens = Tokens(task, noise_std=noise_std, n=n, contexts=contexts)
     # In the chapter's cases the best w is below 60.

@@ -94,7 +94,7 @@ SIZES = (
 
 
 def proven_constant(function: str, n: int, R: float) -> float:
-    r"""Compute log10 of our upper bound on the Lipschitz constant of u, alpha, 1/alpha or f in x, for R > 0.
+    """Compute log10 of our upper bound on the Lipschitz constant of u, alpha, 1/alpha or f in x, for R > 0.
 
     The constant of such a function g is the largest ``|g(x) - g(y)| / |x - y|`` over all A and all pairs x, y
     with the norms of the module's docstring. Let J_g(s) be the derivative of g in s. The derivative in x is
@@ -107,9 +107,6 @@ def proven_constant(function: str, n: int, R: float) -> float:
 
         u: R e^{R^2}, attained.   alpha: R max |u|, attained, from `largest_exponential`.
         1/alpha: R e^{R^2 / sqrt(n)} / n.   f: R / 2, approached as R grows.
-
-    Raises:
-        ValueError: If the function is not one of `FUNCTIONS`.
     """
     choice(function, "function", FUNCTIONS)
     # This is the largest |s|.
@@ -134,8 +131,7 @@ def largest_exponential(n: int, radius: float) -> float:
     """
     low = 0.0
     high = np.pi / 2
-    # Each round has a 200 times finer grid of angles around the best angle so far. In the sixth round its
-    # step is about 1e-14.
+    # Each round has a 200 times finer grid of angles around the best angle so far.
     for _ in range(6):
         angle = np.linspace(low, high, 401)
         a = radius * np.cos(angle)
@@ -159,12 +155,7 @@ def smallest_normalizer(n: int, R: float, reach: float = 1.0) -> float:
 
 
 def printed_constants(*, n_values: Sequence[int], radii: Sequence[float]) -> pd.DataFrame:
-    """Compare the printed bounds on Lipschitz constants with those that we prove, as log10.
-
-    Returns:
-        Columns ``function``, ``bound`` (its name), ``n``, ``R``; ``printed`` and ``proved``, log10 of the two
-        bounds; ``slack``, ``printed`` minus ``proved``.
-    """
+    """Compare the printed bounds on Lipschitz constants with those that we prove, as log10."""
     table = tabulate_bounds(LIPSCHITZ, n_values, radii)
     proved = []
     for function, n, R in zip(table.function, table.n, table.R, strict=True):
@@ -179,12 +170,7 @@ def printed_constants(*, n_values: Sequence[int], radii: Sequence[float]) -> pd.
 def printed_sizes(
     *, n_values: Sequence[int], radii: Sequence[float], reach: float = 1.0
 ) -> pd.DataFrame:
-    """Compare the printed bounds on sizes (`SIZES`) with the largest sizes for |x| <= reach R, as log10.
-
-    Returns:
-        Columns ``function``, ``bound`` (its name), ``n``, ``R``; ``printed``, log10 of the bound;
-        ``largest``, log10 of the largest size; ``excess``, ``largest`` minus ``printed``.
-    """
+    """Compare the printed bounds on sizes (`SIZES`) with the largest sizes for |x| <= reach R, as log10."""
     table = tabulate_bounds(SIZES, n_values, radii)
     table["largest"] = [
         largest_size(function, n, R, reach)
@@ -196,10 +182,7 @@ def printed_sizes(
 def tabulate_bounds(
     bounds: Sequence[Bound], n_values: Sequence[int], radii: Sequence[float]
 ) -> pd.DataFrame:
-    """Evaluate printed bounds for every n and every R of ``radii``.
-
-    Columns ``function``, ``bound`` (its name), ``n``, ``R`` and ``printed``, log10 of the bound.
-    """
+    """Evaluate log10 of printed bounds for every n and every R of ``radii``."""
     rows = []
     for bound, n, R in product(bounds, n_values, radii):
         row = {"function": bound.function, "bound": bound.name, "n": n, "R": R}
@@ -245,20 +228,9 @@ def extreme_curvature(
 
     The search is over all scores and all unit directions. The target is the first token. Adam starts from
     random scores and directions, and once from those that are extreme for the normalized loss of two tokens.
-
-    Args:
-        n_values: Numbers of tokens.
-        starts: Starts of the search, all but one of them random.
-        steps: Steps of Adam.
-        seed: Root of the random streams.
-        kind: The loss, a ``kind`` of `icl.tensor_trick.formulas.row_hvp`: "normalized" or "cross_entropy".
-
-    Returns:
-        Columns ``n``; ``which``, "largest" or "most negative"; ``value``, the extreme second derivative that
-        was found, divided by that of the normalized loss of two tokens, which is `SMOOTH` for "largest" and
-        `CONCAVE` for "most negative"; ``most``, a proved upper bound on ``value``, plus rounding. For the
-        normalized loss ``most`` is one. The cross-entropy is convex, so for it ``most`` is zero for "most
-        negative", and infinite for "largest".
+    ``value`` is the extreme second derivative divided by that of the normalized loss of two tokens, `SMOOTH`
+    or `CONCAVE`. ``most`` is a proved upper bound on ``value``, plus rounding. The cross-entropy is convex,
+    so for it ``most`` is zero for "most negative", and infinite for "largest".
     """
     rng = stream(seed, "monte carlo")
     rows = []
@@ -306,15 +278,9 @@ def count_passes(
 ) -> pd.DataFrame:
     """Count the passes over the data that three methods need to solve a problem, from X = 0.
 
-    A problem is solved when the loss is at most `GOAL` times that at the start. There is a problem for each
-    of the ``conditions``. Each is the condition number of A1 and of A2. The target B is the same in all
-    problems, and can be fitted exactly.
-
-    Returns:
-        Columns ``condition``; ``descent``, the steps of gradient descent, whose step size is one over our
-        bound on the curvature; ``preconditioned``, the steps of gradient descent with the preconditioners
-        ``inv(A1' A1)`` and ``inv(A2' A2)``; ``newton``, the gradients and Hessian products of a Newton method
-        (`count_newton_passes`).
+    There is a problem for each of the ``conditions``. Each is the condition number of A1 and of A2. The
+    target B is the same in all problems, and can be fitted exactly. The step size of gradient descent is one
+    over our bound on the curvature.
     """
     rng = stream(seed, "monte carlo")
     # This X fits B if the condition number is one.
@@ -354,9 +320,8 @@ def count_passes(
 def count_steps(A1: Tensor, A2: Tensor, B: Tensor, left: Tensor, right: Tensor) -> int:
     """Count the steps from X to X - left @ slope @ right until the problem is solved, from X = 0.
 
-    Here ``slope`` is the gradient of the loss in X, and ``left`` and ``right`` contain the step size and the
-    preconditioners. The problem is solved when the loss is at most `GOAL` times that at the start, which is
-    tested at every tenth step. The count is `MAX_STEPS` if the problem is not solved before.
+    Here ``slope`` is the gradient of the loss in X. The count is `MAX_STEPS` if the problem is not solved
+    before.
     """
     X = torch.zeros(A1.shape[1], A2.shape[1], dtype=A1.dtype)
     goal = GOAL * float(loss(A1, A2, X, B))
@@ -372,7 +337,6 @@ def count_steps(A1: Tensor, A2: Tensor, B: Tensor, left: Tensor, right: Tensor) 
 def count_newton_passes(A1: Tensor, A2: Tensor, B: Tensor) -> int:
     """Count the gradients and Hessian products of SciPy's trust-region Newton-CG until the problem is solved.
 
-    The search starts at X = 0. The problem is solved when the loss is at most `GOAL` times that at the start.
     Evaluations of the loss alone are not counted. The count is `MAX_STEPS` if the problem is not solved.
     """
     rows, columns = A1.shape[1], A2.shape[1]
