@@ -1,15 +1,14 @@
 """Measurements of the chapter on phases: the extreme examples after Theorem 2, and smooth classes.
 
-The extreme examples are much noise, a strong signal, and long contexts. Further measurements stand in the
-cells of the chapter.
+The extreme examples are much noise, a strong signal, and long contexts.
 
 - L is the Lipschitz constant of a class. Waves are the functions cos(L u.x), and their L is the wavenumber.
 - sigma is the standard deviation of the label noise (``noise_std``), and L / sigma is the *signal*.
 - w* is the best window parameter. For affine and ReLU functions w* depends on L / sigma alone, so that these
   classes have L = 1 here, unless L is an argument.
 - The *law* is the formula for w* in long contexts, `icl.risk.asymptotics.sharp_window`.
-- The column ``error`` is the absolute error of the column ``value``. In the code the errors of risks and of
-  w* are relative. The relative error of w* is also the absolute error of log w*.
+- In the code the errors of risks and of w* are relative. The relative error of w* is the absolute error of
+  log w*.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,11 +30,7 @@ WAVENUMBERS = (1.0, 4.0)
 
 
 def windows_over_signal(*, dim: int, n_values: Sequence[int]) -> pd.DataFrame:
-    """Return w* at 40 signals from 0.05 to 10^4, and w* without noise.
-
-    Columns ``task``; ``n``; ``signal``; ``w``, which is w* at this signal; ``silent``, which is w* without
-    noise, the same number in all rows of a task and n.
-    """
+    """Return w* at 40 signals from 0.05 to 10^4, and w* without noise, which is ``silent``."""
     signal = np.geomspace(0.05, 1e4, 40)
     parts = []
     for name, n in product(PROPORTIONAL, n_values):
@@ -51,10 +46,7 @@ def windows_over_signal(*, dim: int, n_values: Sequence[int]) -> pd.DataFrame:
 
 
 def slopes_at_much_noise(*, dim: int, n: int) -> pd.DataFrame:
-    """Return the slope of log w* in log sigma between sigma = 200 and sigma = 400.
-
-    Columns ``task``; ``value``, the slope; ``error``.
-    """
+    """Return the slope of log w* in log sigma between sigma = 200 and sigma = 400."""
     rows = []
     for name in PROPORTIONAL:
         best = optimal_window(make_task(name, dim), n, [200.0, 400.0])
@@ -64,10 +56,7 @@ def slopes_at_much_noise(*, dim: int, n: int) -> pd.DataFrame:
 
 
 def slopes_of_a_strong_signal(*, dims: Sequence[int], n_values: Sequence[int]) -> pd.DataFrame:
-    """Return the slope of log w* in log(L / sigma) between L / sigma = 10^3 and 10^4.
-
-    Columns ``task``; ``dim``; ``n``; ``value``, the slope; ``error``.
-    """
+    """Return the slope of log w* in log(L / sigma) between L / sigma = 10^3 and 10^4."""
     rows = []
     for name, dim, n in product(PROPORTIONAL, dims, n_values):
         # With L = 1 these are the sigma of both signals.
@@ -79,13 +68,9 @@ def slopes_of_a_strong_signal(*, dims: Sequence[int], n_values: Sequence[int]) -
 
 
 def slopes_in_signal(*, dims: Sequence[int]) -> pd.DataFrame:
-    """Return the smaller of two slopes of log w* in log(L / sigma).
+    """Return the smaller of two slopes of log w* in log(L / sigma), from 1 to 10 and from 10 to 100.
 
-    The first slope is between L / sigma = 1 and 10, the second between 10 and 100. The context length n is
-    such that the law says w* = 1e5 at L / sigma = 100.
-
-    Columns ``task``; ``dim``; ``value``, the smaller slope; ``error``, the larger of the errors of both
-    slopes.
+    The context length n is such that the law says w* = 1e5 at L / sigma = 100.
     """
     rows = []
     for name, dim in product(PROPORTIONAL, dims):
@@ -110,11 +95,7 @@ def smallest_slopes_in_length(
 ) -> pd.DataFrame:
     """Return the smallest slope of log w* in log n over all pairs of neighboring ``lengths``.
 
-    ``lengths`` are context lengths. ``noise_stds`` is one number for all lengths, or an array with a number
-    for each length.
-
-    Columns ``task``; ``lipschitz``; ``dim``; ``value``, the smallest slope; ``error``, the largest of the
-    errors of all slopes.
+    ``noise_stds`` is one number for all lengths, or an array with a number for each length.
     """
     steps = np.diff(np.log(lengths))
     rows = []
@@ -130,12 +111,10 @@ def smallest_slopes_in_length(
 def slopes_of_the_number_of_tokens(
     *, dims: Sequence[int], lengths: Array, windows: Callable[[Array], Array] | None = None
 ) -> pd.DataFrame:
-    """Return the slope of log N in log n between two context lengths. N is the number of tokens attended to.
+    """Return the slope of log N in log n between two ``lengths``. N is the number of tokens attended to.
 
-    N is sigma^2 divided by the noise term of the risk, for sigma = 1. ``lengths`` are the two context
-    lengths. The window parameters are w*, or ``windows(lengths)`` if ``windows`` is given.
-
-    Columns ``task``; ``dim``; ``value``, the slope; ``error``.
+    N is sigma^2 divided by the noise term of the risk. The window parameters are w*, or ``windows(lengths)``
+    if ``windows`` is given.
     """
     step = np.log(lengths[1] / lengths[0])
     rows = []
@@ -159,10 +138,7 @@ def slopes_of_the_number_of_tokens(
 def nearest_over_best(
     *, dims: Sequence[int], n_values: Sequence[float], noise_std: float
 ) -> pd.DataFrame:
-    """Return the risk of a prediction by the label of the nearest token, divided by the risk at w*.
-
-    Columns ``task``; ``dim``; ``n``; ``value``, the ratio of the risks; ``error``.
-    """
+    """Return the risk of a prediction by the label of the nearest token, divided by the risk at w*."""
     rows = []
     for name, dim, n in product(PROPORTIONAL, dims, n_values):
         task = make_task(name, dim)
@@ -176,10 +152,7 @@ def nearest_over_best(
 
 
 def energies(task: Zonal) -> tuple[float, float]:
-    """Return E |grad f|^2 and E (Laplacian f)^2, means over the functions of a class and over the sphere.
-
-    The functions are taken up to their spherical harmonics of degree 140.
-    """
+    """Return E |grad f|^2 and E (Laplacian f)^2, means over the functions of a class and over the sphere."""
     # `a` has the mean square of the part of f of each degree from 1 to 140. For waves with L up to 64 the
     # parts of higher degrees are far below rounding.
     a, _ = task.spectrum(140)
@@ -205,9 +178,6 @@ def waves_over_laws(
     """Return w* of waves at n = 10^10, divided by the law, and divided by a wrong law.
 
     The law depends on the class by E (Laplacian f)^2. The wrong law has E |grad f|^2 in this place.
-
-    Columns ``dim``; ``lipschitz``; ``laplacian``, w* divided by the law; ``gradient``, w* divided by the
-    wrong law.
     """
     rows = []
     for dim, lipschitz in product(dims, lipschitz_values):
@@ -224,10 +194,7 @@ def waves_over_laws(
 
 
 def smooth_windows_over_law(*, dims: Sequence[int], noise_std: float) -> pd.DataFrame:
-    """Return w* divided by 1e5, for waves and quadratic functions, in contexts for which the law says 1e5.
-
-    Columns ``name``, the class with its L and d in words; ``value``, the ratio; ``error``.
-    """
+    """Return w* divided by 1e5, for waves and quadratic functions, in contexts for which the law says 1e5."""
     smooth: dict[str, Zonal] = {}
     for dim, lipschitz in product(dims, WAVENUMBERS):
         smooth[f"cosine, L = {lipschitz:g}, d = {dim}"] = Cosine(dim, lipschitz)
@@ -246,14 +213,8 @@ def smooth_windows_over_law(*, dims: Sequence[int], noise_std: float) -> pd.Data
 def linear_of_equal_slope(dim: int, wavenumber: float) -> dict[str, Zonal]:
     """Return four classes of linear functions that are as steep as the waves cos(L u.x).
 
-    Each class is as steep by a measure of its own, and this measure is its key. L is ``wavenumber``. The key
-    "L" has the affine class of the Lipschitz constant L. The other three keys have functions L' q.x with a
-    unit vector q:
-
-    - for "slope in space", L' is L;
-    - for "largest slope", L' is the Lipschitz constant of the waves along the sphere;
-    - for "mean squared gradient", L' is such that these functions and the waves have the same E |grad f|^2
-      on the sphere.
+    Each class is as steep by a measure of its own, which is its key: the Lipschitz constant L of the class,
+    the slope in space, the largest slope along the sphere, or E |grad f|^2 on the sphere.
     """
     gradient, _ = energies(Cosine(dim, wavenumber))
     # The function L' q.x has the mean squared gradient L'^2 (d - 1) / d on the sphere.
@@ -268,10 +229,8 @@ def linear_of_equal_slope(dim: int, wavenumber: float) -> dict[str, Zonal]:
 def limits_of_waves_over_linear(*, dims: Sequence[int]) -> pd.DataFrame:
     """Return the limit, for n to infinity, of w* of waves with L = 4 divided by w* of linear functions.
 
-    Columns ``dim``; ``equal``, the measure by which the waves and the linear functions are equally steep, a
-    key of `linear_of_equal_slope`; ``value``, the limit by the law; ``error``, the difference between this
-    limit and the same limit computed from the `energies` of the waves and of the linear functions, plus
-    rounding.
+    ``equal`` is a key of `linear_of_equal_slope`. ``error`` is the difference between the limit by the law
+    and the same limit by `energies`, plus rounding.
     """
     rows = []
     for dim in dims:
@@ -289,11 +248,7 @@ def limits_of_waves_over_linear(*, dims: Sequence[int]) -> pd.DataFrame:
 
 
 def class_spread(*, dims: Sequence[int], n_values: Sequence[int], noise_std: float) -> pd.DataFrame:
-    """Return the largest w* divided by the smallest w* of affine, ReLU and cosine functions with L = 1.
-
-    Columns ``dim``; ``n``; ``value``, the ratio; ``error``. If the smallest w* is zero, the ratio is infinite
-    and ``error`` is zero.
-    """
+    """Return the largest w* divided by the smallest w* of affine, ReLU and cosine functions with L = 1."""
     rows = []
     for dim, n in product(dims, n_values):
         tasks: list[Zonal] = [Affine(dim), ReLU(dim), Cosine(dim)]
@@ -314,9 +269,7 @@ def steeper_waves(
     """Return w* of waves with the wavenumber 8 divided by w* of waves with the wavenumber 1.
 
     The waves of each wavenumber are divided by their `largest_slope`, so that their Lipschitz constant is
-    one. ``n_decades`` has the values of k, where the context length is n = 10^k.
-
-    Columns ``dim``; ``k``; ``value``, the ratio; ``error``.
+    one. The context length is n = 10^k for the k in ``n_decades``.
     """
     rows = []
     for dim, k in product(dims, n_decades):

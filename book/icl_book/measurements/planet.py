@@ -30,12 +30,8 @@ _STEPS = np.arange(-6, 7)
 def nearly_best(task: Zonal, n: int, noise_std: float, *, more: float = 0.01) -> pd.DataFrame:
     """Return the two windows whose exact risk is 1 + ``more`` times the least risk.
 
-    Returns:
-        A row for each window: ``end``, "largest" or "least"; ``w``; and the relative ``error`` of w. The
-        window with the smaller w is the largest one, because the radius is proportional to ``w^-0.5``.
-
-    Raises:
-        ValueError: If one of the two w is less than 1/8 of the best w, or more than 8 times the best w.
+    The "largest" window has the smaller w, because the radius is proportional to ``w^-0.5``. The ``error`` of
+    w is relative.
     """
     best = optimal_window(task, n, noise_std)
 
@@ -70,20 +66,10 @@ def radius_by_trial(
 ) -> tuple[float, float]:
     """Find the radius of the best window by trial on a map, without a formula for the risk.
 
-    The values at random places in question are predicted from n known places, by windows from ``w`` / 8 to
-    8 ``w``. The best window has the least mean squared error. Noise is not drawn: on average it adds
-    ``noise_std**2`` times the sum of the squared weights to the squared error. The radius of a window is the
-    radius of the Earth divided by the square root of w.
-
-    Args:
-        values: The map, (rows, columns), as in `icl_book.planet`.
-        w: The middle one of the windows tried.
-        n: Number of known places.
-        noise_std: Standard deviation of the label noise.
-        questions: Number of places in question in each sample. A sample has several sets of n known places,
-            and each set gets the same number of questions, at least one.
-        samples: Number of independent samples.
-        seed: Root of the random streams.
+    The values at random places in question are predicted from n known places. The best window has the least
+    mean squared error. Noise is not drawn: on average it adds ``noise_std**2`` times the sum of the squared
+    weights to the squared error. The radius of a window is the radius of the Earth divided by the square root
+    of w, and ``w`` is the middle one of the windows tried.
 
     Returns:
         The radius in kilometres, and its standard error by the jackknife over samples.
@@ -145,25 +131,12 @@ def windows_of_places(
 ) -> pd.DataFrame:
     """Estimate the best window of uniform and of clustered places by sampling places.
 
-    Clustered places lie around random centers, normally distributed in the plane tangent at their center.
-    Each context has new centers. Only places are sampled, because `mean_risks` takes the means over randomly
-    rotated maps and over the noise by a formula.
-
-    Args:
-        task: A class on the sphere in three dimensions. Its functions are randomly rotated maps.
-        n: Number of known places.
-        noise_std: Standard deviation of the label noise.
-        clusters: Number of centers in a context.
-        width: Standard deviation around a center in each direction, in radians.
-        contexts: Number of contexts, two or more.
-        queries: Number of places in question in each context.
-        seed: Root of the random streams.
-
-    Returns:
-        A row for each pair of laws: ``known``, the law of the known places, and ``asked``, the law of the
-        places in question, each "uniform" or "clustered"; ``w``, the best window, and ``error``; ``factor``,
-        which is the risk at the exact best window of uniform places divided by the least risk, and
-        ``factor_error``. ``error`` and ``factor_error`` are standard errors by the jackknife over contexts.
+    Clustered places lie around random centers, normally distributed in the plane tangent at their center with
+    the standard deviation ``width``, in radians. Each context has new centers. Only places are sampled,
+    because `mean_risks` takes the means over randomly rotated maps and over the noise by a formula. ``known``
+    is the law of the known places, and ``asked`` that of the places in question. ``factor`` is the risk at
+    the exact best window of uniform places divided by the least risk. Errors are standard errors by the
+    jackknife over contexts.
     """
     # This is the best window if all places are uniform.
     exact = float(optimal_window(task, n, noise_std).w)
@@ -213,16 +186,8 @@ def mean_risks(
 ) -> Array:
     """Return the risk of each window given the places: a mean over rotated maps, noise and queries.
 
-    Args:
-        task: A class on the sphere in three dimensions. Its functions are randomly rotated maps.
-        places: The known places, (n, 3).
-        wanted: The places in question, (queries, 3).
-        windows: Window parameters, (windows,).
-        noise_std: Standard deviation of the label noise.
-        table: What `_tabulate_covariance` returns for the class. By default it is computed here.
-
-    Returns:
-        The risks, (windows,).
+    ``places`` are the known places, (n, 3), and ``wanted`` those in question, (queries, 3). ``table`` is what
+    `_tabulate_covariance` returns for the class.
     """
     theta, covariance = table or _tabulate_covariance(task)
     n = len(places)
@@ -271,8 +236,8 @@ def _find_least(curve: Array) -> tuple[float, float]:
     """Return the step at which a curve is least, and the value of the curve there.
 
     The curve is given at `_STEPS`. A polynomial goes through its least point and two points on each side, or
-    fewer at an end of `_STEPS`. The polynomial is searched up to one step on both sides of the least point.
-    From an end of `_STEPS` the search goes beyond it, because the curve may still fall there.
+    fewer at an end of `_STEPS`. From an end the search goes one step beyond it, because the curve may still
+    fall there.
     """
     at = int(curve.argmin())
     near = np.arange(max(0, at - 2), min(curve.size, at + 3))

@@ -48,17 +48,10 @@ class Leaning(Affine):
 def trained_norms(
     tasks: Mapping[float, Task], *, record: Sequence[int], **training: Any
 ) -> pd.DataFrame:
-    """Train units from M = 0 with steps of constant size, and return the norms of M.
+    """Train units from M = 0 with steps of constant size, and return the spectral norms of M.
 
-    There is a unit for each class and seed. Units of one seed see the same tokens and noise.
-
-    Args:
-        tasks: The classes by their Lipschitz constant.
-        record: The steps at which the norm is recorded. The training ends at the last of them.
-        training: Other arguments of `icl.pretrain.train_grid`.
-
-    Returns:
-        Columns ``lipschitz``, ``step``, ``seed`` and ``norm``, the spectral norm of M after this step.
+    Units of one seed see the same tokens and noise. ``tasks`` has the classes by their Lipschitz constant,
+    and ``record`` the steps at which the norm is recorded. The training ends at the last of them.
     """
     units = train_grid(
         list(tasks.values()), steps=record[-1], schedule="constant", record=record, **training
@@ -74,17 +67,9 @@ def trained_norms(
 def norm_ratios(units: pd.DataFrame, *, steps: Sequence[int]) -> pd.DataFrame:
     """Compare the norm of M at each Lipschitz constant with the norm at the next smaller constant.
 
-    Both norms are of the same step. Each pair of constants has its own step: the step of ``steps`` at which
-    the median over the seeds of ``log_ratio`` is smallest.
-
-    Args:
-        units: The table of `trained_norms`.
-        steps: Recorded steps.
-
-    Returns:
-        A row for each pair of constants and each seed: ``lipschitz``, the larger constant; ``smaller``, the
-        smaller one; ``seed``; ``log_ratio``, the logarithm of a quotient, the norm at the larger constant
-        divided by the norm at the smaller one.
+    ``log_ratio`` is the log of a quotient: the norm at the larger constant over that at the smaller one, at
+    the same step. Each pair of constants has its own step: the step of ``steps`` at which the median over the
+    seeds of ``log_ratio`` is smallest.
     """
     looked_at = units[units.step.isin(steps)]
     log = np.log(looked_at.pivot(index=["step", "seed"], columns="lipschitz", values="norm"))
@@ -109,24 +94,16 @@ def train_full_units(
     """Train full units from random starts.
 
     All entries of W_V, W_K and W_Q start as independent normal numbers with the standard deviation 0.3. If
-    W_K and W_Q have more than d + 1 rows, the deviation is smaller. Their columns then have the same mean
-    square length as with d + 1 rows.
-
-    Args:
-        tasks: The classes by name.
-        dim: The dimension d of the tokens.
-        noise_std: Standard deviation of the label noise.
-        width: The number of rows of W_K and W_Q.
-        seeds: The number of units for each class.
-        training: Other arguments of `icl.pretrain.train_grid`.
+    W_K and W_Q have a ``width`` of more than d + 1 rows, the deviation is smaller. Their columns then have
+    the same mean square length as with d + 1 rows.
 
     Returns:
-        A row for each class and seed: ``task``, ``dim``, ``noise_std``, ``width``, ``seed``, and
+        A row for each class and seed, with
 
         - ``scores``, the matrix W_K' W_Q after training, and ``values``, the last row (v', c) of W_V;
         - ``window``, the mean of the diagonal of the token block, and ``corner``, |c|;
-        - ``outside``, the norm of the entries of W_K' W_Q outside the token block, divided by the norm of the
-          block. The last column is left out, because it does not reach the scores: the query has the label 0;
+        - ``outside``, the norm of the entries of W_K' W_Q outside the token block, except the last column,
+          divided by the norm of the block;
         - ``last_column``, the norm of the last column of W_Q after training, divided by its norm before.
     """
     units = train_grid(
@@ -151,7 +128,7 @@ def train_full_units(
             block = scores[:dim, :dim]
             outside_block = scores.copy()
             outside_block[:dim, :dim] = 0
-            # This column is for the label of the query, which is 0.
+            # The label of the query is 0, so that the last column does not reach the scores.
             outside_block[:, dim] = 0
             last_column = np.linalg.norm(W_Q[:, dim])
             rows.append(
@@ -175,9 +152,8 @@ def train_full_units(
 def changed_predictions(*, dim: int, context_length: int) -> dict[str, float]:
     """Return by how much the predictions of a random full unit change when a part of W_V is drawn anew.
 
-    Returns:
-        The largest absolute change of the prediction in 100 random contexts: ``rows``, if the first d rows of
-        W_V are drawn anew, which do not reach the prediction; ``columns``, if the first d columns are.
+    The part is the first d ``rows``, which do not reach the prediction, or the first d ``columns``. The
+    change is the largest absolute one in 100 random contexts.
     """
     rng = stream(0, "evaluation")
     tokens = torch.from_numpy(rng.standard_normal((100, context_length + 1, dim + 1)))
@@ -238,12 +214,8 @@ def corner_optimum(
 ) -> pd.DataFrame:
     """Return the corner c and the window w of the least risk, and the best window for c = 1.
 
-    The prediction is ``c sum_i omega_i y_i``, and w is searched from 0 to 30. The mean over labels is a
-    formula. The mean over tokens is sampled, with the same contexts for every noise.
-
-    Returns:
-        A row for each noise: ``noise_std``; ``c`` and ``w`` of the least risk, and this ``risk``; ``w_one``,
-        the best w for c = 1, and ``risk_one``, the risk there.
+    The prediction is ``c sum_i omega_i y_i``. The mean over labels is a formula. The mean over tokens is
+    sampled, with the same contexts for every noise.
     """
     moments = _spline_moments(task, context_length, contexts)
     # This is E f(x)^2, the risk of the prediction 0.
@@ -255,7 +227,6 @@ def corner_optimum(
         square = square + noise_std**2 * spread
         # The risk is power - 2 c cross + c^2 square. It is least at c = cross / square.
         free = power - cross**2 / square
-        # This is the risk at c = 1.
         at_one = power - 2 * cross + square
         i = free.argmin()
         j = at_one.argmin()
@@ -299,8 +270,7 @@ def windows_in_time(
 ) -> pd.DataFrame:
     """Return the window w at several times of the gradient flow from M = 0, `icl.risk.population_flow`.
 
-    Columns ``n``, one of ``lengths``; ``time``, one of ``times``, or infinity for the window of the least
-    risk; ``w``.
+    The time infinity has the window of the least risk.
     """
     rows = []
     for n in lengths:

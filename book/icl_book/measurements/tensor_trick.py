@@ -45,10 +45,8 @@ def difference(left: Tensor, right: Tensor) -> float:
 def break_formulas(dims: Sequence[int], draws: int, seed: int) -> pd.DataFrame:
     """Compute the trick and two losses with slips of the pen, and compare the results with the right ones.
 
-    Returns:
-        A row for each slip and dimension: ``statement``, which is "trick" or the kind of the loss; ``what``,
-        the slip; ``dim``; ``n``; and ``difference``, the `difference` between the wrong and the right result,
-        the smallest one over the draws.
+    ``statement`` is "trick" or the kind of the loss, and ``what`` is the slip. ``difference`` is the smallest
+    `difference` over the draws.
     """
     rows = []
     for dim in dims:
@@ -92,8 +90,7 @@ def break_formulas(dims: Sequence[int], draws: int, seed: int) -> pd.DataFrame:
 def kron_loss(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor, kind: str = "normalized") -> Tensor:
     """Compute `icl.tensor_trick.loss` as papers print it, as a sum of regressions on the blocks A_j.
 
-    The block A_j consists of the rows of the Kronecker product that give row j of the scores. The arguments
-    are those of `icl.tensor_trick.loss`, without leading dimensions.
+    The block A_j consists of the rows of the Kronecker product that give row j of the scores.
     """
     A = torch.kron(A1, A2)
     x = X.reshape(-1)
@@ -127,11 +124,9 @@ def kron_gradient(A1: Tensor, A2: Tensor, X: Tensor, B: Tensor, kind: str = "nor
 def gradients(dims: Sequence[int], draws: int, seed: int) -> pd.DataFrame:
     """Compare two formulas for the gradient of each loss with autograd, which is `kron_gradient`.
 
-    Returns:
-        A row for each kind and formula: ``kind``; ``what``, which is "closed form" for A1' P A2, or
-        "P transposed" for the wrong formula A1' P' A2; and ``difference``, the `difference` from autograd.
-        Over dimensions and draws it is the largest one for the closed form, and the smallest one for the
-        wrong formula.
+    The "closed form" is A1' P A2, and "P transposed" is the wrong formula A1' P' A2. ``difference`` is the
+    `difference` from autograd, the largest one for the closed form, and the smallest one for the wrong
+    formula.
     """
     rows = []
     for dim in dims:
@@ -159,9 +154,7 @@ def gradients(dims: Sequence[int], draws: int, seed: int) -> pd.DataFrame:
 def ranks(dims: Sequence[int], seed: int) -> pd.DataFrame:
     """Return the rank of the Kronecker product of random A1 and A2, both of the shape (n, dim).
 
-    n is 3 dim, and then dim - 1, with which A1 and A2 have too few rows for the full rank dim^2.
-
-    Columns ``n``, ``dim``, ``rank``.
+    With n = dim - 1 both have too few rows for the full rank dim^2.
     """
     rows = []
     for dim in dims:
@@ -180,12 +173,8 @@ def hessian_ranks(dims: Sequence[int], seed: int) -> pd.DataFrame:
     """Return the rank of the Hessian of each loss in X, without and with a column of ones in A1 or A2.
 
     If A2 has a column of ones, there are directions of X that do not change the losses `INVARIANT`. The
-    control says the same of A1, and is wrong.
-
-    Returns:
-        Columns ``kind``; ``dim``; ``where`` the column of ones is, "nowhere", "in A2" or "in A1"; ``rank``;
-        and ``invisible``, whether the statement or the control says that there are such directions. The rows
-        "in A1" have the kinds `INVARIANT` only.
+    control says the same of A1, and is wrong. ``where`` says where the column of ones is, and ``invisible``
+    whether the statement or the control says that there are such directions.
     """
     rows = []
     for dim in dims:
@@ -270,15 +259,8 @@ GROWING = {"n = d": (2, 2), "n, d fixed": (2, 1), "d, n fixed": (1, 2)}
 def operations(forms: Sequence[str], size: int, growing: Sequence[str], seed: int) -> pd.DataFrame:
     """Count the operations of matrix products before and after n, dim or both are doubled.
 
-    Args:
-        forms: Keys of `FORMS`.
-        size: The value of n and of dim before.
-        growing: Keys of `GROWING`.
-        seed: Root of the random streams.
-
-    Returns:
-        Columns ``form``; ``growing``; ``exponent``, which is log2 of the ratio of the count after to the
-        count before; and ``error``, the rounding error of this logarithm. The counts are exact.
+    Before, n and dim are ``size``. ``exponent`` is log2 of the ratio of the count after to the count before.
+    The counts are exact, so that ``error`` is the rounding error of this logarithm.
     """
     rows = []
     for form in forms:
