@@ -1,4 +1,4 @@
-r"""The exact risk of any key-query matrix, and its gradient.
+"""The exact risk of any key-query matrix, and its gradient.
 
 The setting is that of `icl.risk.exact`: tokens x_i and query x_q uniform on the sphere, weights omega_i, and
 functions f with the covariance ``k(cos t) = sum_l a_l P_l(cos t)``. Given the query, softmax attention with
@@ -13,8 +13,7 @@ where L(kappa) is the risk of kappa I. Proof: the mean of the squared error over
 term depends on the query. By the addition theorem the mean of ``P_l(x_i . x_q)`` over rotations about z is
 ``P_l(x_i . z / kappa) P_l(c)``.
 
-The risk of M is the mean of rho over the query, which `icl.risk.numerics.matrix_means` computes. In more than
-five dimensions most matrices are refused, as `matrix_risk` says.
+The risk of M is the mean of rho over the query, which `icl.risk.numerics.matrix_means` computes.
 """
 
 from __future__ import annotations
@@ -42,10 +41,9 @@ def matrix_risk(task: Zonal, M: ArrayLike, n: int, noise_std: float) -> MatrixRi
 
     Raises:
         ValueError: If an argument is out of range, if M is too large for the class (see `population_risk`),
-            or if d > 5 and the matrix has too little structure. For d > 5 the matrices ``M'M`` and ``M + M'``
-            must commute and have at most five joint eigenspaces. For other matrices
-            ``icl.pretrain.metrics.evaluation_error(M, task, noise_std, n)`` estimates the risk from contexts
-            that it samples.
+            or if d > 5, unless the matrices ``M'M`` and ``M + M'`` commute and have at most five joint
+            eigenspaces. For other matrices ``icl.pretrain.metrics.evaluation_error(M, task, noise_std, n)``
+            samples contexts.
 
     >>> from icl.tasks import Affine
     >>> risk = matrix_risk(Affine(dim=5), np.zeros((5, 5)), n=20, noise_std=1.0)
@@ -61,7 +59,7 @@ def matrix_risk(task: Zonal, M: ArrayLike, n: int, noise_std: float) -> MatrixRi
         raise ValueError(
             f"M: shape {matrix.shape}, must be ({task.dim}, {task.dim}), entries at most {MAX_MAGNITUDE:g}"
         )
-    # these are quadrature rules for the mean over the query, each twice as fine as the rule before
+    # each rule for the mean over the query is twice as fine as the rule before
     rules = query_rules(matrix)
     # a row has the bias, the noise, and the entries of the gradient
     row = rule_means(task, length, variance, matrix, next(rules))
@@ -83,10 +81,8 @@ def population_flow(task: Zonal, n: int, noise_std: float, times: ArrayLike) -> 
     """Compute the curve of gradient flow from zero, ``dM/dt = -gradient of the risk at M``.
 
     This is training with infinitely many contexts and infinitely small steps. A gradient step of size eta
-    takes the time eta. For rotation-invariant tokens and classes the gradient at ``M = w I`` is
-    ``(risk'(w) / d) I``. So a flow that starts at zero stays among the matrices ``w I``, with
-    ``dw/dt = -risk'(w) / d``. For a flow that starts elsewhere, `matrix_risk` gives the gradient to a
-    user-defined integrator.
+    takes the time eta. By rotation invariance the gradient at ``M = w I`` is ``(risk'(w) / d) I``. So the
+    flow stays among the matrices ``w I``, with ``dw/dt = -risk'(w) / d``.
 
     Args:
         task: A rotation-invariant class from `icl.tasks`.

@@ -4,7 +4,7 @@ Each estimate draws a fixed number of contexts, 2 to 10^8, from the streams of a
 at most 10^7. All functions raise ValueError if an argument is out of range, or if one context does not fit
 into memory.
 
-PyTorch takes long to import and only sampling needs it: it is imported inside the functions.
+PyTorch is imported inside the functions, because it takes long to import.
 """
 
 from __future__ import annotations
@@ -102,9 +102,8 @@ def bayes_linear_risk(task: Zonal, n: int, noise_std: float, contexts: int = 10_
     ``k' (K + sigma^2 I)^-1 y`` from the labels y, and its risk is ``E f(x)^2 - k' (K + sigma^2 I)^-1 k``.
     Without noise the pseudo-inverse takes the place of the inverse.
 
-    Only the tokens are sampled, because the mean over functions and noise is this closed form. Softmax
-    attention is linear in the labels, so that its risk is at least this one for every window. Time grows with
-    ``contexts n^3``. The seed is zero.
+    Only the tokens are sampled, from the seed zero. Softmax attention is linear in the labels, so that its
+    risk is at least this one for every window. Time grows with ``contexts n^3``.
     """
     n, noise_std = _check_arguments(task, n, noise_std)
 
@@ -117,7 +116,7 @@ def bayes_linear_risk(task: Zonal, n: int, noise_std: float, contexts: int = 10_
 
 
 def _check_arguments(task: Zonal, n: int, noise_std: float) -> tuple[int, float]:
-    """Return the context length and the noise level if they and the task are allowed; else raise."""
+    """Return the context length and the noise level, or raise."""
     check_task(task)
     return integer(n, "n", *DRAWN_CONTEXT_RANGE), real(noise_std, "noise_std", *NOISE_RANGE)
 
@@ -132,8 +131,8 @@ def _average(
 ) -> MonteCarlo:
     """Return the mean of the losses of many contexts, which are drawn in pieces that fit into memory.
 
-    ``compute_losses(tokens, step)`` returns one loss for each context of a piece. It needs ``n * width``
-    numbers in memory for each context. Piece number k is drawn from the streams of step k.
+    ``compute_losses(tokens, step)`` returns one loss for each context of a piece, whose streams are those of
+    the step. It needs ``n * width`` numbers in memory for each context.
     """
     contexts = integer(contexts, "contexts", 2, 10**8)
     affordable(n * max(dim, width), _MAX_NUMBERS, "n", n, "numbers for one context")

@@ -5,7 +5,6 @@
   `icl.risk.asymptotics.sharp_window`.
 - The *slope* of a number y in n is (log y2 - log y1) / (log n2 - log n1) for two context lengths n1 and n2.
   Unless a function says otherwise, these are the lengths at which the law says w* = 3e4 and w* = 1e5 (`FAR`).
-- The ``error`` of a slope is absolute. It comes from the errors of y1 and y2.
 """
 
 from collections.abc import Sequence
@@ -35,19 +34,7 @@ def exact_windows(
     lipschitz: float,
     noise_std: float,
 ) -> pd.DataFrame:
-    """Compare exact best windows with the law of the window, `icl.risk.asymptotics.sharp_window`.
-
-    Args:
-        tasks: Names of classes, as for `function_class`.
-        dims: Dimensions d.
-        lengths: Context lengths n.
-        lipschitz: Lipschitz constant L of the classes.
-        noise_std: Standard deviation of the label noise.
-
-    Returns:
-        Columns ``task``; ``dim``; ``n``; ``w``, which is w*; ``law``, the law's number for w*; ``ratio``,
-        which is w over the law; ``error``, the absolute error of the ratio.
-    """
+    """Compare exact best windows with the law, for classes with names as in `function_class`."""
     parts = []
     for name in tasks:
         for dim in dims:
@@ -91,8 +78,7 @@ def far_windows(
 def local_slopes(windows: pd.DataFrame) -> pd.DataFrame:
     """Return the slope of w* in n between each two neighboring lengths of a table of `exact_windows`.
 
-    Returns:
-        Columns ``task``; ``dim``; ``n``, the geometric mean of the two lengths; ``slope``; ``error``.
+    ``n`` is the geometric mean of the two lengths.
     """
     rows = []
     for (task, dim), group in windows.groupby(["task", "dim"], sort=False):
@@ -114,9 +100,6 @@ def slopes_in_signal(
     """Return the slope of w* in L / sigma, between half of the given L / sigma and all of it.
 
     The context length is that at which the law says w* = 1e5.
-
-    Returns:
-        Columns ``dim``, ``slope`` and ``error``.
     """
     rows = []
     for dim in dims:
@@ -135,9 +118,6 @@ def nearest_token_slopes(*, dims: Sequence[int], lengths: ArrayLike) -> pd.DataF
     At the angle arccos(1 - 1 / w) from the query the weights of the window w have fallen by a factor of e.
     The cap of the sphere with this angle has a fraction 1 / n of the sphere, and thus one of n tokens on
     average. The slope is between the last two ``lengths``.
-
-    Returns:
-        Columns ``dim`` and ``slope``.
     """
     last = np.asarray(lengths)[-2:]
     rows = []
@@ -154,17 +134,9 @@ def many_tokens(dim: int) -> float:
 
 
 def term_slopes(*, term: str, tasks: Sequence[str], dims: Sequence[int]) -> pd.DataFrame:
-    """Return the slope in w of the bias or of the noise term of the risk, between the two w of `FAR`.
+    """Return the slope in w of the ``term`` "bias" or "noise" of the risk, between the two w of `FAR`.
 
     The context has the length `many_tokens`. The slope is thus nearly that for an infinite context.
-
-    Args:
-        term: ``"bias"`` or ``"noise"``.
-        tasks: Names of classes, as for `icl.tasks.make_task`.
-        dims: Dimensions.
-
-    Returns:
-        Columns ``task``, ``dim``, ``slope`` and ``error``.
     """
     rows = []
     for name in tasks:
@@ -184,9 +156,6 @@ def bias_growth(*, tasks: Sequence[str], dims: Sequence[int], noise_std: float) 
 
     At each length the ratio is the largest one over twelve windows from sqrt(w*) to w*. They stand for the
     windows that the slides call relevant. The classes have L = 1.
-
-    Returns:
-        Columns ``task``, ``dim``, ``slope`` and ``error``.
     """
     rows = []
     for name in tasks:
@@ -209,11 +178,7 @@ def bias_growth(*, tasks: Sequence[str], dims: Sequence[int], noise_std: float) 
 def narrow_bias_growth(*, dims: Sequence[int]) -> pd.DataFrame:
     """Return the slope in n of the bias over its printed upper bound, 1 / w + 1 / n, for the window w = n.
 
-    The functions are affine with L = 1, and the slope is between n = 1e6 and n = 1e8. For d > 3 one token has
-    nearly all the weight in these windows.
-
-    Returns:
-        Columns ``dim``, ``slope`` and ``error``.
+    The functions are affine with L = 1. For d > 3 one token has nearly all the weight in these windows.
     """
     lengths = np.array([1e6, 1e8])
     rows = []

@@ -9,7 +9,6 @@
 - The *law* is the formula for the best window in long contexts, `icl.risk.asymptotics.sharp_window`.
 - The *slope* of a number y in n is (log y2 - log y1) / (log n2 - log n1). The context lengths n1 and n2 are
   those for which the law gives 3e4 and 1e5 (`FAR`) as the window of L.
-- The errors in tables are absolute.
 """
 
 from collections.abc import Sequence
@@ -42,12 +41,8 @@ def prices(
 ) -> pd.DataFrame:
     """Return the exact price of the window of L on functions of L' = ratio L.
 
-    ``tasks`` are names of classes of functions proportional to L.
-
-    Returns:
-        Columns ``task``; ``dim``; ``ratio``; ``n``; ``risk``, on functions of L' with the window of L;
-        ``price``, this risk divided by the least risk; ``error``, that of the price; ``limit``, the price for
-        n to infinity; and ``bound``, the risk divided by `printed_bound`.
+    ``tasks`` are names of classes of functions proportional to L. ``limit`` is the price for n to infinity,
+    and ``bound`` is the risk divided by `printed_bound`.
     """
     n = np.asarray(lengths, dtype=float)
     parts = []
@@ -106,8 +101,7 @@ def compute_far_risk(
 ) -> tuple[Array, Array, WindowRisk]:
     """Return the two lengths n for which the law gives the windows `FAR`, the best windows, and their risk.
 
-    The law and the best windows are those of ``task``. The risk is on functions of ``tested``, by default of
-    ``task``.
+    The risk is on functions of ``tested``, by default of ``task``.
     """
     n = asymptotics.sharp_context(task, FAR, noise_std)
     w = optimal_window(task, n, noise_std).w
@@ -121,11 +115,7 @@ def risk_slopes(
     lipschitz: float,
     noise_std: float,
 ) -> pd.DataFrame:
-    """Return the slope in n of the risk on ReLU functions of L' with the window of L.
-
-    Returns:
-        Columns ``dim``, ``ratio``, ``slope`` and ``error``.
-    """
+    """Return the slope in n of the risk on ReLU functions of L' with the window of L."""
     rows = []
     for dim in dims:
         n, _, risk = compute_far_risk(ReLU(dim, lipschitz), noise_std)
@@ -141,9 +131,6 @@ def growing_slopes(*, dims: Sequence[int], lipschitz: float, noise_std: float) -
     """Return the slope in n of risk / ratio^2 on ReLU functions, where ratio = sqrt(n).
 
     The risk is that on functions of L' = sqrt(n) L with the window of L.
-
-    Returns:
-        Columns ``dim``, ``slope`` and ``error``.
     """
     rows = []
     for dim in dims:
@@ -156,11 +143,7 @@ def growing_slopes(*, dims: Sequence[int], lipschitz: float, noise_std: float) -
 
 
 def affine_bias_slopes(*, dims: Sequence[int], lipschitz: float, noise_std: float) -> pd.DataFrame:
-    """Return the slope in n of the bias on affine functions with the window of the ReLU class.
-
-    Returns:
-        Columns ``dim``, ``slope`` and ``error``.
-    """
+    """Return the slope in n of the bias on affine functions with the window of the ReLU class."""
     rows = []
     for dim in dims:
         # The slope is the same for every L of the affine functions.
@@ -174,9 +157,6 @@ def class_slopes(*, dims: Sequence[int], lipschitz: float, noise_std: float) -> 
     """Return the slope in n of the price of the window of the affine class on ReLU functions of the same L.
 
     For the two lengths the law gives `FAR` as the window of the affine class.
-
-    Returns:
-        Columns ``dim``, ``slope`` and ``error``.
     """
     rows = []
     for dim in dims:
@@ -211,11 +191,7 @@ def worst_slopes(
     """Return slopes in n of the largest risk that a function of L' has in the ReLU class's window of L.
 
     This risk is ``L'^2 b + sigma^2 E sum_i omega_i^2``, where b is the largest bias of a 1-Lipschitz
-    function. Both bounds of `bound_worst_bias` are put in the place of b, so that there are two slopes.
-
-    Returns:
-        Columns ``side``, which is "lower" or "upper" for the bound of b; ``dim``; ``ratio``; ``slope``;
-        ``error``.
+    function. ``side`` says which bound of `bound_worst_bias` is put in the place of b.
     """
     rows = []
     for dim in dims:
@@ -240,12 +216,9 @@ def powers(
 
     In a fixed window the bias is proportional to L'^2, and the noise term does not depend on L'. The exponent
     is thus twice the share of the bias in the risk. This also holds for the least risk, because the
-    derivative of the risk in the window is zero at the best window.
-
-    Returns:
-        Columns ``dim``; ``ratio``; ``kept``, the exponent of the risk with the window of L; ``best``, the
-        exponent of the least risk; ``error``, a bound for the error of ``kept`` - ``best`` that the
-        errors of the two risks cause.
+    derivative of the risk in the window is zero at the best window. ``kept`` is the exponent of the risk with
+    the window of L, and ``best`` that of the least risk. ``error`` is a bound for the error of ``kept`` -
+    ``best``.
     """
     rows = []
     for dim in dims:
@@ -275,18 +248,14 @@ def powers(
 def over_printed(*, dims: Sequence[int], signals: Sequence[float]) -> pd.DataFrame:
     """Return the largest ratio of the risk of ReLU functions at L' = L to `printed_bound`.
 
-    The context lengths n are those of eight lengths from 1 to 10,000 with n (L / sigma)^2 >= 10. The
-    claim is about this range.
-
-    Returns:
-        Columns ``dim``; ``signal``, which is L / sigma; ``worst``, the largest ratio; ``error``.
+    The context lengths are those with n (L / sigma)^2 >= 10, the range of the claim.
     """
     rows = []
     for dim in dims:
         for signal in signals:
             n = np.array([1, 4, 10, 32, 100, 320, 1000, 10000])
             n = n[n * signal**2 >= 10]
-            # This is the least risk. The result of `optimal_window` does not have the risk's relative error.
+            # Unlike `optimal_window`, this gives the relative error of the least risk.
             risk = mismatch_risk(ReLU(dim), ReLU(dim), n, 1 / signal)
             worst = np.max(risk.total / printed_bound(dim, 1.0, n, 1.0, 1 / signal))
             error = worst * np.max(risk.error)
@@ -305,12 +274,7 @@ def compute_price(trained: Zonal, tested: Zonal, n: float, noise_std: float) -> 
 def class_prices(
     *, tasks: Sequence[str], dim: int, n: float, noise_std: float, lipschitz: float = 1.0
 ) -> pd.DataFrame:
-    """Return the exact price of the window of each class on each other class of the same L.
-
-    Returns:
-        Columns ``trained``, the class of the window; ``tested``, the other class; ``dim``; ``n``; ``price``;
-        ``error``.
-    """
+    """Return the exact price of the window of each class on each other class of the same L."""
     rows = []
     for trained in tasks:
         for tested in tasks:
@@ -326,15 +290,7 @@ def class_prices(
 def prices_on_cosines(*, cosine: str, dim: int, n: int, noise_std: float) -> pd.DataFrame:
     """Return the exact prices of the windows of three other classes on cosines of L = 1.
 
-    Args:
-        cosine: ``"cosine"`` or ``"cosine with phase"``.
-        dim: The dimension d.
-        n: The context length.
-        noise_std: Standard deviation of the label noise.
-
-    Returns:
-        Columns ``trained``, the class of the window in words; ``same``, whether its L is 1, too; ``price``;
-        ``error``.
+    ``cosine`` is "cosine" or "cosine with phase". ``same`` says whether the L of the window is 1, too.
     """
     tested = make_task(cosine, dim)
     windows = {
@@ -363,17 +319,11 @@ def trained_units(
 ) -> pd.DataFrame:
     """Train units on five classes, and test each unit on the three classes of L = 1.
 
-    Units of one seed share tokens and noise, in training and in the test. Units of different seeds share
-    neither.
-
-    Cosines without a phase are even functions. A unit that is trained on them may thus find M = -w I, which
-    attends to tokens opposite to the query and is as good as w I. If the trace of M is negative, the unit is
-    tested with -M.
-
-    Returns:
-        A row for each class tested, class trained and seed: ``tested``; ``trained``; ``seed``; ``error``, the
-        mean squared error of the test; ``ratio``, this error divided by that of the unit of the same seed
-        that was trained on the class tested.
+    Units of one seed share tokens and noise, in training and in the test. Cosines without a phase are even
+    functions. A unit that is trained on them may thus find M = -w I, which attends to tokens opposite to the
+    query and is as good as w I. If the trace of M is negative, the unit is tested with -M. ``error`` is the
+    mean squared error of the test. ``ratio`` is this error divided by that of the unit of the same seed that
+    was trained on the class tested.
     """
     tasks: dict[str, Zonal] = {
         "affine, L = 1": Affine(dim),

@@ -7,7 +7,6 @@
 - The functions of the theorem are ``a'B'x`` with ``a`` uniform on the unit sphere (`icl.risk.low_rank`).
 - A unit has the matrix M = c BB' + e (I - BB'). It is w I for c = e = w.
 - The *law* is the formula for the best window in long contexts, `icl.risk.asymptotics.sharp_window`.
-- The errors in tables are absolute.
 """
 
 from collections.abc import Callable, Sequence
@@ -45,10 +44,7 @@ EVEN = ("quadratic", "cosine")
 
 
 def least_isotropic(dim: int, rank: int, *, n: float, noise_std: float) -> tuple[float, float]:
-    """Return the w of the least risk of M = w I, with a relative error of 1e-3, and this risk.
-
-    w is searched from 1 to 54.
-    """
+    """Return the w of the least risk of M = w I, with a relative error of 1e-3, and this risk."""
     # The log of the risk has its minimum at the same w as the risk.
     found = minimize_scalar(
         lambda log_w: np.log(
@@ -76,10 +72,10 @@ def risks_over_grid(dim: int, rank: int, *, n: int, noise_std: float, c: Array, 
 
 
 def lipschitz_quotient(dim: int, rank: int, *, inside: float) -> float:
-    """Estimate the Lipschitz constant of the functions a'B'x along a unit vector s.
+    """Estimate the Lipschitz constant of the functions a'B'x along a unit vector s with |B's|^2 = ``inside``.
 
-    It is the largest quotient |f(s s'x) - f(s s'y)| / |s'x - s'y| over pairs of 200 random points, for the
-    steepest f along s. This is the f whose ``a`` has the direction of B's. ``inside`` is |B's|^2.
+    It is the largest quotient |f(s s'x) - f(s s'y)| / |s'x - s'y| over pairs of random points, for the
+    steepest f along s. This is the f whose ``a`` has the direction of B's.
     """
     rng = stream(dim, "tasks", rank)
     Q = np.linalg.qr(rng.standard_normal((dim, dim))).Q
@@ -112,18 +108,9 @@ def complement_gains(
 ) -> pd.DataFrame:
     """Compare the exact risk with e > 0 and the exact risk with e = 0, for the same c.
 
-    Args:
-        dim: The dimension d of the tokens.
-        rank: The dimension k of the subspace.
-        settings: Pairs of a context length and a ``noise_std``.
-        bound: Of `C_GRID` only the c up to this one are compared, with all e of `E_GRID`.
-        whole: Whether the functions are a'B'x + b'B_perp'x, with ``b`` uniform on the unit sphere. Otherwise
-            they are a'B'x.
-
-    Returns:
-        A row for each setting: ``dim``; ``rank``; ``n``; ``noise_std``; ``value``, the smallest ratio over c
-        and e of the risk with e > 0 to that with e = 0, minus one; ``error``, the numerical error of
-        ``value``.
+    ``settings`` are pairs of a context length and a ``noise_std``. The c of `C_GRID` are compared up to
+    ``bound``. If ``whole`` is true, the functions are a'B'x + b'B_perp'x, with ``b`` uniform on the unit
+    sphere. ``value`` is the smallest ratio over c and e of the risk with e > 0 to that with e = 0, minus one.
     """
     n = np.array([n for n, _ in settings])
     noise_std = np.array([noise_std for _, noise_std in settings])
@@ -186,10 +173,7 @@ def one_sphere_risk(
 def _integrate_one_sphere(
     dim: int, rank: int, c: float, e: float, n: float, noise_std: float, *, nodes: int
 ) -> float:
-    """Return the risk of `one_sphere_risk` by a Gauss rule with ``nodes`` nodes in r^2.
-
-    The interpolation in K (`_interpolate_moments`) has half as many nodes.
-    """
+    """Return the risk of `one_sphere_risk` by a Gauss rule with ``nodes`` nodes in r^2."""
     # Up to constants this is the Gauss rule of the law of r^2, on [-1, 1] instead of [0, 1].
     node, weight = roots_jacobi(nodes, (dim - rank) / 2 - 1, rank / 2 - 1)
     # These are the values of r^2.
@@ -272,17 +256,10 @@ def one_sphere_gains(
 ) -> pd.DataFrame:
     """Compare the risk with e > 0 and the risk with e = 0 for tokens on one sphere and the same c.
 
-    Args:
-        dim: The dimension d of the tokens.
-        rank: The dimension k of the subspace.
-        settings: Pairs of a context length, which may be infinite, and a ``noise_std``.
-        bound: If it is given, c is each positive number of `C_GRID` below it, and ``bound`` itself. Otherwise
-            c is only the best one for e = 0, see `best_scale`. In both cases e is each number of `E_GRID`.
-
-    Returns:
-        A row for each setting: ``dim``; ``rank``; ``n``, a number or "infinity"; ``noise_std``; ``value``,
-        the smallest ratio over c and e of the risk with e > 0 to that with e = 0, minus one; ``error``, the
-        numerical error of ``value``.
+    ``settings`` are pairs of a context length, which may be infinite, and a ``noise_std``. If ``bound`` is
+    given, c is each positive number of `C_GRID` below it, and ``bound`` itself. Otherwise c is the best one
+    for e = 0. ``value`` is the smallest ratio over c and e of the risk with e > 0 to that with e = 0, minus
+    one.
     """
     rows = []
     for n, noise_std in settings:
@@ -307,10 +284,7 @@ def one_sphere_gains(
 
 
 def best_scale(dim: int, rank: int, n: float, noise_std: float) -> float:
-    """Return the best c of M = c BB' for tokens on one sphere, with a relative error of 1e-3.
-
-    c is searched from 0.14 to 54.
-    """
+    """Return the best c of M = c BB' for tokens on one sphere, with a relative error of 1e-3."""
     found = minimize_scalar(
         lambda log_c: one_sphere_risk(dim, rank, np.exp(log_c), 0.0, n, noise_std)[0],
         bounds=(-2.0, 4.0),
@@ -323,7 +297,7 @@ def best_scale(dim: int, rank: int, n: float, noise_std: float) -> float:
 def change_of_sign(dim: int, rank: int) -> float:
     """Return the c above which e = c / 100 has a lower risk than e = 0.
 
-    Tokens are on one sphere, n is infinite, and labels have no noise. c is searched from d to 3 d.
+    Tokens are on one sphere, n is infinite, and labels have no noise.
     """
 
     def gain(c: float) -> float:
@@ -338,12 +312,8 @@ def change_of_sign(dim: int, rank: int) -> float:
 def scale_on_one_sphere(dim: int, rank: int, *, n: float, noise_std: float) -> dict[str, float]:
     """Return the best c of M = c BB' for tokens on one sphere, and whether the risk falls from c = 0 to it.
 
-    c goes from 0 to the best c in 16 equal steps.
-
-    Returns:
-        ``dim``, ``rank``, ``n``, ``noise_std``; ``best``, the best c, and ``best_error``; ``step``, the
-        largest ratio of the risk after a step to the risk before it, minus one, which is below zero if the
-        risk falls in each step; and ``step_error``.
+    ``step`` is the largest ratio of the risk after a step of c to the risk before it, minus one. It is below
+    zero if the risk falls in each step.
     """
     best = best_scale(dim, rank, n, noise_std)
     risks, errors = np.transpose(
@@ -368,11 +338,8 @@ def scale_on_one_sphere(dim: int, rank: int, *, n: float, noise_std: float) -> d
 def steepest_step(rank: int, *, n: int, noise_std: float) -> dict[str, float]:
     """Return whether the risk of M = c BB' falls until the best c, for tokens x = B u + B_perp v.
 
-    c goes from 0 to the best c in 32 equal steps.
-
-    Returns:
-        ``value``, the largest ratio of the risk after a step to the risk before it, minus one, which is below
-        zero if the risk falls in each step; and ``error``, the numerical error of ``value``.
+    ``value`` is the largest ratio of the risk after a step of c to the risk before it, minus one. It is below
+    zero if the risk falls in each step.
     """
     # With e = 0 only u counts, so that c is the window parameter of linear functions of u.
     task = Linear(rank)
@@ -389,9 +356,6 @@ def risk_slope(rank: int) -> dict[str, float]:
     """Return the slope in log n of the log of the least risk of M = c BB', for noise of the variance one.
 
     The slope is between the two lengths at which the law says 3e4 and 1e5 for the best c.
-
-    Returns:
-        ``value``, the slope, and ``error``, its numerical error.
     """
     # With e = 0 only u counts, so that c is the window parameter of linear functions of u.
     task = Linear(rank)
@@ -400,21 +364,13 @@ def risk_slope(rank: int) -> dict[str, float]:
     step = np.log(n[1] / n[0])
     return {
         "value": np.log(best.risk[1] / best.risk[0]) / step,
-        # At the best c the risk is flat. So the relative error of c stands for that of the least risk. The
-        # latter is the absolute error of the logarithm of the risk.
+        # At the best c the risk is flat. So the relative error of c stands for that of the least risk.
         "error": best.error.sum() / step,
     }
 
 
 def isotropic_slope(dim: int, rank: int) -> dict[str, float]:
-    """Return the slope in log n of the log of the least risk of M = w I, for noise of the variance one.
-
-    The slope is between n = 1e4 and n = 9e4.
-
-    Returns:
-        ``value``, the slope, and ``error``, which has two parts: the search for w, and the numerical error of
-        the risk.
-    """
+    """Return the slope in log n of the log of the least risk of M = w I, for noise of the variance one."""
     risks = []
     # These are relative errors of the risks, which are absolute errors of their logarithms.
     errors = []
@@ -450,26 +406,10 @@ def train_behind_links(
 ) -> pd.DataFrame:
     """Train softmax or linear attention from M = 0 on functions of B'x, with a random B.
 
-    Units of one seed see the same tokens, whatever the link.
-
-    Args:
-        links: Keys of `LINKS`.
-        dim: The dimension d of the tokens.
-        rank: The dimension k of the subspace.
-        activation: "softmax" or "linear".
-        learning_rate: The first step size of linear attention. That of softmax attention is w* / 50, where w*
-            is the best window of the link.
-        noise_std: Standard deviation of the label noise.
-        context_length: The number n of labeled tokens.
-        record: The steps at which units are recorded. The training ends at the last of them.
-        test_contexts: The number of contexts of a test. Each seed has its own.
-        training: Other arguments of `icl.pretrain.train_grid`: seeds, batch_size, device.
-
-    Returns:
-        A row for each link, recorded step and seed: ``link``; ``dim``; ``rank``; ``unit``, the activation;
-        ``step``; ``seed``; ``share``, the part of M outside the subspace as a share of M
-        (`icl.pretrain.metrics.outside_share`); ``error``, the mean squared error of the test, whose targets
-        have no noise.
+    Units of one seed see the same tokens, whatever the link. ``learning_rate`` is only for linear attention.
+    ``record`` has the steps at which units are recorded, and the training ends at the last of them. ``share``
+    is the part of M outside the subspace as a share of M (`icl.pretrain.metrics.outside_share`). ``error`` is
+    the mean squared error of a test whose targets have no noise.
     """
     normal = stream(dim + rank, "monte carlo").standard_normal((dim, dim))
     basis: Any = np.linalg.qr(normal).Q[:, :rank]
@@ -518,15 +458,8 @@ def train_behind_links(
 def batch_exponents(small: pd.DataFrame, large: pd.DataFrame, *, factor: float) -> pd.DataFrame:
     """Return the exponent with which the ``share`` of each unit changes in the size of the batch.
 
-    Args:
-        small: A table of `train_behind_links` at a single step.
-        large: Such a table of units with larger batches.
-        factor: The size of the large batches over that of the small ones.
-
-    Returns:
-        A row for each unit in both tables: ``link``; ``dim``; ``rank``; ``unit``; ``seed``; ``exponent``, the
-        logarithm of the large batch's share over the small one's, divided by the logarithm of ``factor``;
-        ``run``, the number of the row.
+    ``small`` and ``large`` are tables of `train_behind_links` at a single step. The batches of ``large`` are
+    ``factor`` times as large.
     """
     by = ["link", "dim", "rank", "unit", "seed"]
     both = small.merge(large, on=by, suffixes=("_small", "_large"))
