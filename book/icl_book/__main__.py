@@ -11,7 +11,6 @@ from pathlib import Path
 
 from icl_book import lean
 
-# The slow imports are below, and `begin` makes them faster.
 lean.begin()
 # Importing a name whose entry is None fails. Jupytext then does without its part for JupyterLab, which would
 # take a quarter of a second.
@@ -28,7 +27,7 @@ except ModuleNotFoundError as missing:
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line. The help of an option has an example and its default."""
+    """Return the parser of the command line."""
     whole = argparse.ArgumentParser(
         prog="python -m icl_book",
         description="Run chapters, build the book, and sweep over parameters.",
@@ -136,8 +135,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run a command of the command line, and return the exit status."""
     options = make_parser().parse_args(arguments)
     try:
-        # This raises BadInput if the working directory lies in one copy of the repository and this code in
-        # another.
+        # The working directory may lie in another copy of the repository than this code.
         provenance.check_tree(Path.cwd())
         status = _run_command(options)
         # If the pipe of the output is closed, this raises here, and not when Python ends.
@@ -145,23 +143,21 @@ def main(arguments: list[str] | None = None) -> int:
         return status
     except BrokenPipeError:
         # The program that reads the output, `head` for example, closed the pipe. What is still buffered goes
-        # to the null device, so that Python does not fail when it ends. The status is the one that a shell
-        # reports for a program that the signal SIGPIPE ended.
+        # to the null device, so that Python does not fail when it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     except KeyboardInterrupt:
         print("interrupted; what is done is kept, the same command goes on from there", flush=True)
-        # This is 128 + SIGINT, which a shell reports for a program that Ctrl-C ended.
+        # A shell reports this status, 128 + SIGINT, after Ctrl-C.
         return 130
     except BadInput as error:
         print(f"error: {error}", file=sys.stderr)
     except OSError as error:
         if error.strerror is not None:
-            # The operating system refused, for example because the disk is full. If a file could not be
-            # moved, `filename2` is its new path.
+            # If a file could not be moved, `filename2` is its new path.
             why = f"{error.filename2 or error.filename or 'a file'}: {error.strerror}"
         elif isinstance(error.args[0], list):
-            # A folder was copied: the error lists each file with its reason. The first reason is shown.
+            # The error of a copied folder lists each file with its reason.
             why = str(error.args[0][0][-1])
         else:
             why = str(error)
@@ -172,8 +168,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _run_command(options: argparse.Namespace) -> int:
     """Run the chosen command, and return the exit status.
 
-    Each command imports the slow modules that it needs itself. Before a notebook runs, `pairs.refuse_edited`
-    raises BadInput if its ``.ipynb`` was edited after its ``.py``.
+    Each command imports the slow modules that it needs itself.
     """
     match options.command:
         case "execute":
@@ -185,11 +180,9 @@ def _run_command(options: argparse.Namespace) -> int:
                 return 0
             pairs.refuse_edited([options.name])
             for run in plan.plan(options.preset, options.name, " ".join(options.values)):
-                # This raises BadInput if the claims have a mistake, or if this machine lacks the device.
                 check_ready([run])
                 print(f"result: {os.path.relpath(execute(run, options.label))}")
         case "book":
-            # This raises BadInput if ICL_SEED chooses random streams that are not those of the book.
             plan.refuse_other_seeds()
             pairs.refuse_edited(plan.notebooks())
             runs = plan.plan(options.preset)
@@ -234,7 +227,7 @@ def _run_command(options: argparse.Namespace) -> int:
             from icl_book.site import assemble
 
             assemble.write_readme()
-            # Numbers in the ``.py`` of chapters may have changed, so that their ``.ipynb`` are made anew.
+            # The numbers in the ``.py`` of chapters may have changed.
             pairs.sync()
         case "judge":
             from icl_book.claims.card import write_text

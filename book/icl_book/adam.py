@@ -22,9 +22,9 @@ def minimize(
     Adam works entry by entry, so independent problems can be stacked in the variables.
 
     Args:
-        objective: A function of ``(step, *variables)``, with ``step = 0, ..., steps - 1``, so that a random
-            objective can draw new numbers at each step. It returns a tensor with one value for each problem.
-        start: The variables at the start. These tensors are not changed.
+        objective: A function of ``(step, *variables)``, with ``step = 0, ..., steps - 1``, that returns a
+            tensor with one value for each problem.
+        start: The variables at the start, which are not changed.
         steps: Number of steps.
         learning_rate: Step size of the first step.
 

@@ -15,8 +15,8 @@ def atomic_path(path: Path | str) -> Iterator[Path]:
     """Yield a temporary path beside ``path``, for a new file that replaces ``path`` unless the body raises.
 
     If ``path`` is a symbolic link, the file to which it leads is replaced. The new file gets the mode of the
-    file that it replaces. The temporary name is random. It does not have the number of the process, because
-    another machine that shares the folder may have a process of the same number.
+    old one. The temporary name is random, because another machine that shares the folder may have a process
+    of the same number.
     """
     path = Path(os.path.realpath(path))
     part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
@@ -30,6 +30,6 @@ def atomic_path(path: Path | str) -> Iterator[Path]:
 
 
 def write_atomically(path: Path | str, text: str) -> None:
-    """Write ``text`` to ``path`` as UTF-8, all of it or, if that fails, nothing."""
+    """Write ``text`` to ``path`` as UTF-8, all of it or nothing."""
     with atomic_path(path) as part:
         part.write_text(text, encoding="utf-8")

@@ -1,7 +1,7 @@
 """Run a program without searching for garbage often, and without freeing its memory at the end.
 
 The libraries, pages and figures of a chapter or of the book are millions of small objects, which are needed
-to the end. By default Python searches them for garbage again and again, and in the end frees them one by one.
+to the end.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from contextlib import contextmanager, suppress
 
 def begin() -> None:
     """Search for garbage rarely, and skip a grammar of jsonschema that takes a second to build."""
-    # The first number is how many new objects start a search among the new ones. After 50 such searches older
-    # objects are searched, too, and after 20 of those all objects. Python's own numbers are smaller.
+    # The first number is how many new objects start a search among them. Python's own numbers are smaller.
     gc.set_threshold(50_000, 50, 20)
     # Importing a name whose entry is None fails. Jsonschema then does without the grammar.
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
@@ -27,15 +26,13 @@ def begin() -> None:
 def program() -> Iterator[None]:
     """Call `begin`, run the block, and end the process without freeing its memory.
 
-    In everything else the process ends as usual: it waits for threads, calls the functions of `atexit` that
-    were registered in the block, and has the exit status of the block.
+    Before that the process waits for threads and calls the functions of `atexit` that the block registered.
     """
     begin()
-    # An uncaught exception leaves this status.
     status = 1
 
     def leave() -> None:
-        # Text that cannot be written, for example because a pipe is closed, is lost.
+        # Text that cannot be written, as to a closed pipe, is lost.
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):
                 stream.flush()

@@ -11,7 +11,6 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-#: What `mark` returns.
 MARKS = ("✓", "(?)", "✗")
 _MATH = re.compile(r"(\$[^$]*\$|`[^`]+`)")
 #: Patterns of escaped text as it is typed, and what is printed in their place.
@@ -31,12 +30,9 @@ _PRINTED: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
 
 
 def format_number(value: float | str, digits: str = ".5g") -> str:
-    """Format a number as the format ``digits`` says.
-
-    What this format rounds to zero has neither a sign nor an exponent: ``0.00``, ``0``.
-    """
+    """Format a number, without the sign and the exponent of what ``digits`` rounds to zero."""
     text = format(float(value), digits)
-    # Unless it is rounded to zero, a number has one of these digits before its exponent, or is inf or nan.
+    # A number that is not rounded to zero has one of these before its exponent, and so have inf and nan.
     return (
         text
         if re.search("[1-9a-z]", text.partition("e")[0])
@@ -47,9 +43,7 @@ def format_number(value: float | str, digits: str = ".5g") -> str:
 def format_interval(ends: Sequence[float | str], digits: int = 5) -> str:
     """Format an interval in plain text, e.g. ``[0.98, 1.02]``, or ``≥ 0.98`` if one end is infinite.
 
-    The ends have ``digits`` significant digits, and at least five. If they would look alike, they have more
-    digits, up to twelve. Equal ends are written once, with five digits. Two infinite ends are written "any
-    number".
+    The ends have at least five significant digits, and up to twelve if they would look alike.
     """
     low, high = map(float, ends)
     if math.isinf(low) and math.isinf(high):
@@ -59,7 +53,6 @@ def format_interval(ends: Sequence[float | str], digits: int = 5) -> str:
         return f"{sign} {format_number(end, f'.{max(5, digits)}g')}"
     if low == high:
         return format_number(low)
-    # Ends of different signs never look alike, nor does zero look like another number.
     needed = 0
     if low * high > 0:
         # With this many digits the ends differ by about ten units of the last digit, or more.
@@ -71,14 +64,13 @@ def format_interval(ends: Sequence[float | str], digits: int = 5) -> str:
 def write_html(markdown: str) -> Markup:
     """Convert text with ``$...$`` mathematics to HTML that MathJax renders, in the book and in Jupyter.
 
-    Outside mathematics and code, emphasis is marked as in markdown, -1.5e-06 is printed −1.5·10⁻⁶, and
-    ``d = 5``, ``3 %`` and intervals do not break across lines.
+    Outside mathematics and code, emphasis is marked as in markdown, and -1.5e-06 is printed −1.5·10⁻⁶.
     """
     return Markup("".join(map(_convert_piece, _MATH.split(" ".join(markdown.split())))))
 
 
 def _convert_piece(text: str) -> str:
-    """Convert one piece of a text that `_MATH` split: ``$...$``, code in backticks, or what is between."""
+    """Convert ``$...$``, code in backticks, or what is between them."""
     sign = text[0] if _MATH.fullmatch(text) else ""
     inner = html.escape(text[1:-1] if sign else text, quote=False)
     if sign == "$":
@@ -119,7 +111,7 @@ def row_id(claim_id: str, case: str) -> str:
 
 @cache
 def environment() -> Environment:
-    """Return the environment of templates. Names are paths in `icl_book`, and HTML templates escape text."""
+    """Return the environment of templates, whose names are paths in `icl_book`."""
     made = Environment(
         loader=PackageLoader("icl_book", "."),
         autoescape=select_autoescape(["html.j2"], default=False),

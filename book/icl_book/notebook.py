@@ -34,44 +34,40 @@ _started: dict[str, Any] = {}
 def setup(namespace: MutableMapping[str, Any], **entries: int | str) -> None:
     """Start a notebook: set the style of figures, check the parameters, start the clock.
 
-    A notebook calls this once, after the cell of its parameters and after its imports. Its parameters are
-    those of its names that `icl_book.parameters.PARAMETERS` has.
+    A notebook calls this once, after its imports. Its parameters are those of its names that
+    `icl_book.parameters.PARAMETERS` has.
 
     Args:
-        namespace: The notebook's ``globals()``. The checked parameters are written into it, with integers for
-            whole numbers such as ``1e3``. In a plain script ``judge`` is replaced, see `_print_verdicts`.
+        namespace: The notebook's ``globals()``, into which the checked parameters are written.
         entries: Further conditions, by the name of a parameter that is a list. With a number the list must
-            have at least so many entries, in increasing order. With a text, which is the name of another
-            list, both lists must have the same length.
+            have at least so many entries, in increasing order. With a text, the name of another list, both
+            lists must have the same length.
 
     Raises:
-        BadInput: If no parameter is defined yet, if the type or the value of one is wrong, if the notebook
-            lies in another copy of the repository (`icl_book.provenance.check_tree`), or if a condition of
-            ``entries`` fails.
+        BadInput: If no parameter is defined yet, a parameter or a condition is wrong, or the notebook lies in
+            another copy of the repository.
     """
     provenance.check_tree(Path.cwd())
     _draw_into_notebook(get_ipython())
     plots.style()
-    # This variable is set only in runs for the book, which have figures for a phone, too.
+    # Only runs for the book set this variable.
     if os.environ.get("ICL_NARROW"):
         narrow.attach(get_ipython())
     names = [name for name in PARAMETERS if name in namespace]
     if not names:
         raise BadInput("notebook.setup(globals()): no parameters cell was executed before it")
-    # Papermill writes numbers of NumPy as text, which is turned into numbers again. The second argument has
-    # the names that `validate` allows, here all names, because each is in `PARAMETERS`.
+    # Papermill writes numbers of NumPy as text.
     values = validate({name: parse_injected(namespace[name]) for name in names}, names)
     namespace.update(values)
     for name, need in entries.items():
         _check_entries(namespace, name, need)
-    # IPython defines `In`, which a plain script lacks.
     if "In" not in namespace and callable(namespace.get("judge")):
         namespace["judge"] = _print_verdicts(namespace["judge"])
     _started.update(time=time.perf_counter(), parameters=values, namespace=namespace)
 
 
 def _check_entries(namespace: MutableMapping[str, Any], name: str, need: int | str) -> None:
-    """Raise BadInput unless the list ``name`` fulfils ``need``, one of the conditions that `setup` takes."""
+    """Raise BadInput unless the list ``name`` fulfils ``need``, a condition of `setup`."""
     entry = namespace[name]
     if isinstance(need, str):
         good = len(entry) == len(namespace[need])
@@ -84,16 +80,12 @@ def _check_entries(namespace: MutableMapping[str, Any], name: str, need: int | s
 
 
 def _draw_into_notebook(shell: Any) -> None:
-    """Show figures in the notebook, even if ``MPLBACKEND`` names a backend that cannot.
+    """Show figures in the notebook ``shell``, even if ``MPLBACKEND`` names a backend for scripts.
 
-    Clusters set this variable for scripts. If the notebook itself has chosen a backend, it stays.
-
-    Args:
-        shell: The shell of IPython. In a notebook it has a kernel. In a plain script it is None.
+    Clusters set this variable. A backend that the notebook itself has chosen stays.
     """
-    # If the variable is not set, `wanted` is empty. A backend never has this name, and so nothing changes.
+    # Without the variable `wanted` is empty, a name that no backend has.
     wanted = os.environ.get("MPLBACKEND", "").lower()
-    # The name of a backend for notebooks is like module://matplotlib_inline.backend_inline.
     for_scripts = not wanted.startswith("module://")
     still_used = matplotlib.get_backend().lower() == wanted
     if hasattr(shell, "kernel") and for_scripts and still_used:
@@ -101,10 +93,7 @@ def _draw_into_notebook(shell: Any) -> None:
 
 
 def _print_verdicts(judge: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that does what ``judge`` does, and also prints the verdict in one line.
-
-    A notebook shows the card that ``judge`` returns at the end of a cell. A plain script does not.
-    """
+    """Return a function that does what ``judge`` does, and prints the verdict: a script shows no card."""
 
     @functools.wraps(judge)
     def judge_and_print(*evidence: Any, **options: Any) -> Any:
@@ -116,10 +105,9 @@ def _print_verdicts(judge: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def footer() -> None:
-    """Show how long this run took and where it ran, and keep its tables.
+    """Show how long this run took and where it ran, and keep the notebook's tables.
 
-    A notebook ends with this call. The data frames of the notebook are kept under their names in its output,
-    from which `icl_book.runner.table` reads them, see `_write_tables`. A plain script only prints one line.
+    A notebook ends with this call. A plain script only prints one line.
 
     Raises:
         BadInput: If the notebook did not call `setup`.
@@ -138,7 +126,6 @@ def footer() -> None:
         **provenance.origin(),
     }
     text = _describe(about_run)
-    # A plain script has no page to display on.
     if not get_ipython():
         print(text)
         return
@@ -169,14 +156,13 @@ def _describe(about_run: Mapping[str, Any]) -> str:
 def _write_tables(namespace: Mapping[str, Any]) -> dict[str, str]:
     """Return the data frames of a notebook as CSV, by name.
 
-    Left out are frames whose name begins with an underscore, frames without rows, and those with more than
-    `MAX_TABLE_ROWS` rows.
+    Private, empty and long frames are left out.
     """
     tables = {}
     for name, frame in namespace.items():
         if isinstance(frame, pd.DataFrame) and not name.startswith("_"):
             if 0 < len(frame) <= MAX_TABLE_ROWS:
-                # An index without a name only counts the rows, and is not written.
+                # An index without a name only counts the rows.
                 has_labels = frame.index.names != [None]
                 tables[name] = frame.to_csv(index=has_labels)
     return tables

@@ -1,8 +1,7 @@
 """The vocabulary of notebook parameters: what each one means and which values are allowed.
 
 The whole book has one vocabulary, so that ``noise_std`` means the same on every page. A notebook with a new
-parameter needs one more line at the end of `PARAMETERS`. `icl.checks` reads the values: a whole float such
-as ``1e3`` is an integer, and text is not a number.
+parameter needs one more line at the end of `PARAMETERS`.
 """
 
 from __future__ import annotations
@@ -25,33 +24,26 @@ class BadInput(ValueError):
 
 @dataclass(frozen=True)
 class Real:
-    """A parameter that is a number from ``low`` to ``high``, or, if ``several``, a list of such numbers.
-
-    If ``whole``, the numbers are integers.
-    """
+    """A parameter that is a number from ``low`` to ``high``, or, if ``several``, a list of such numbers."""
 
     meaning: str
     #: The default allows positive numbers only.
     low: float = 1e-9
-    #: With the default all numbers that are computed from a parameter stay finite.
+    #: Numbers that are computed from a parameter up to the default stay finite.
     high: float = 1e6
     whole: bool = False
     several: bool = False
 
     def read(self, name: str, value: object) -> object:
-        """Return the value, with integers for whole floats if ``whole``; raise BadInput if it is not allowed.
-
-        ``name`` is the name of the parameter.
-        """
+        """Return the value, or raise BadInput if it is not allowed. A whole float may become an integer."""
         try:
             numbers = reals(value, name, self.low, self.high, self.whole)
-            # A list must have one axis, and a number must not have any.
             if numbers.ndim != self.several or numbers.size == 0:
                 kind = "an integer" if self.whole else "a number"
                 raise ValueError(f"{name}={value!r}: must be {kind}")
         except ValueError as error:
             message = str(error)
-            # The message is about one number. For a list it must be true of each entry.
+            # The message about one number must be true of each entry.
             if self.several:
                 each = "must be a list with one or more entries, each "
                 message = message.replace("must be ", each, 1)
@@ -109,17 +101,12 @@ PARAMETERS: dict[str, Real] = {
 
 
 def validate(values: Mapping[str, object], allowed: Collection[str]) -> dict[str, object]:
-    """Return the values of parameters by name.
+    """Return the values of parameters by name, with integers for whole floats such as ``1e3``.
 
-    For a parameter that is an integer, a whole float such as ``1e3`` becomes an integer.
-
-    Args:
-        values: The values by name.
-        allowed: The names of the notebook's parameters.
+    ``allowed`` are the names of the notebook's parameters.
 
     Raises:
-        BadInput: If a name is not in ``allowed`` or not in `PARAMETERS`, or if a value is not allowed. All
-            names are checked before the values.
+        BadInput: If a name is not in ``allowed`` or not in `PARAMETERS`, or if a value is not allowed.
     """
     for name, value in values.items():
         if name not in allowed:
@@ -135,10 +122,8 @@ def validate(values: Mapping[str, object], allowed: Collection[str]) -> dict[str
 def literals(source: str) -> dict[str, object]:
     """Return the values that a cell assigns, by name.
 
-    Each statement of the cell must be ``name = literal`` or ``name: type = literal``.
-
     Raises:
-        ValueError: If there is another statement.
+        ValueError: If a statement is not ``name = literal`` or ``name: type = literal``.
         SyntaxError: If the cell is not Python.
     """
     found = {}
@@ -175,7 +160,7 @@ def parse_number(value: object) -> object:
 def parse_injected(value: object) -> object:
     """Return the number or the list of numbers that a text spells, and other values unchanged.
 
-    Papermill injects a value as text if it does not know its type. An array of NumPy is then ``"[1. 2.]"``.
+    Papermill injects what it does not know as text: an array of NumPy is then ``"[1. 2.]"``.
     """
     if isinstance(value, str) and value.startswith("[") and value.endswith("]"):
         return [parse_number(word) for word in value[1:-1].replace(",", " ").split()]

@@ -1,7 +1,7 @@
 """Two maps of the Earth: land and sea, and the vertical component of the magnetic field.
 
-The values of a map are an array (rows, columns). Rows go from north to south, columns from the longitude -180
-degrees eastwards. The files in ``book/planet`` say where the data come from, and how to make them again.
+A map is an array (rows, columns). Rows go from north to south, columns from the longitude -180 degrees
+eastwards. The files in ``book/planet`` say where the data come from, and how to make them again.
 """
 
 from __future__ import annotations
@@ -31,24 +31,21 @@ def land() -> Array:
     """Return the map of land and sea, (360, 720): 1 if a cell of half a degree is mostly land, else 0."""
     _check_digest("land.npz")
     with np.load(FOLDER / "land.npz", allow_pickle=False) as found:
-        # A row of 720 bits is 90 whole bytes.
         return np.unpackbits(found["bits"], axis=1).astype(float)
 
 
 def magnetic_field(rows: int = 180) -> Array:
     """Return the downward component of the main magnetic field in 2020, at the Earth's mean radius, in nT.
 
-    The map is (``rows``, 2 ``rows``), and has the values at the centers of its cells. At the colatitude theta
-    and the longitude phi the field is ``-sum (l + 1) (g_lm cos m phi + h_lm sin m phi) P_lm(cos theta)``. The
-    coefficients g_lm and h_lm, of degree l and order m, are in the file. P_lm are Schmidt's semi-normalized
-    functions.
+    The map (``rows``, 2 ``rows``) has the values at the centers of its cells. At the colatitude theta and the
+    longitude phi the field is ``-sum (l + 1) (g_lm cos m phi + h_lm sin m phi) P_lm(cos theta)``, with the
+    coefficients g_lm and h_lm of the file and Schmidt's semi-normalized functions P_lm.
     """
     theta = (np.arange(rows) + 0.5) * math.pi / rows
     phi = (np.arange(2 * rows) + 0.5) * math.pi / rows - math.pi
     total = np.zeros((rows, 2 * rows))
     for degree, order, value in _read_coefficients():
         m = abs(order)
-        # The coefficient h of a sine has the order -m in the file.
         wave = np.cos(m * phi) if order >= 0 else np.sin(m * phi)
         schmidt = _schmidt_factor(degree, m) * lpmv(m, degree, np.cos(theta))
         total -= (degree + 1) * value * np.outer(schmidt, wave)
@@ -59,14 +56,13 @@ def magnetic_power() -> tuple[float, ...]:
     """Return the mean square over the sphere of each degree 0, ..., 13 of `magnetic_field`, in nT^2."""
     power = np.zeros(14)
     for degree, _, value in _read_coefficients():
-        # P_lm(cos theta) cos m phi has the mean square 1 / (2 l + 1), and so has the one with sin m phi.
+        # The wave of each coefficient has the mean square 1 / (2 l + 1).
         power[degree] += (degree + 1) ** 2 / (2 * degree + 1) * value**2
     return tuple(power.tolist())
 
 
 def standardize(values: Array) -> Array:
     """Return a map minus its mean over the sphere, divided by its standard deviation there."""
-    # Each row covers this share of the sphere.
     area = -np.diff(np.cos(np.linspace(0, math.pi, values.shape[0] + 1))) / 2
     centered = values - area @ values.mean(axis=1)
     return np.asarray(centered / math.sqrt(area @ (centered**2).mean(axis=1)))
@@ -94,10 +90,7 @@ def value_at(values: Array, places: Array) -> Array:
 
 
 def _schmidt_factor(degree: int, m: int) -> float:
-    """Return the factor that turns the Legendre function of SciPy into that of Schmidt.
-
-    SciPy's function contains the sign (-1)^m, and Schmidt's does not.
-    """
+    """Return the factor that turns SciPy's Legendre function into Schmidt's, which lacks the sign (-1)^m."""
     ratio = math.exp(0.5 * (gammaln(degree - m + 1) - gammaln(degree + m + 1)))
     sign = -1.0 if m % 2 else 1.0
     return sign * ratio * (math.sqrt(2) if m else 1.0)

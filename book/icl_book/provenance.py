@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 #: Media type of the record that a notebook's last cell displays.
 FOOTER_MIME = "application/vnd.icl.footer+json"
-#: Media type of a verdict card in an executed notebook.
 CARD_MIME = "application/vnd.icl.card+json"
 #: Media type of the drawing of a figure for a phone, see `icl_book.figures.narrow`.
 NARROW_MIME = "application/vnd.icl.narrow+svg"
@@ -39,12 +38,10 @@ def device(wanted: str | None = None) -> torch.device:
 
     Args:
         wanted: ``cpu``, ``cuda``, or a GPU by its number, such as ``cuda:1``. The default is the value of the
-            environment variable ``ICL_DEVICE``. If this variable is not set or empty, the default is a GPU if
-            there is one, and else the CPU.
+            environment variable ``ICL_DEVICE``, or else a GPU if there is one.
 
     Raises:
-        BadInput: If ``wanted`` or ``ICL_DEVICE`` is another text, or a device that this machine does not
-            have.
+        BadInput: If ``wanted`` or ``ICL_DEVICE`` is not a device of this machine.
     """
     import torch
 
@@ -61,10 +58,7 @@ def device(wanted: str | None = None) -> torch.device:
 
 
 def device_name() -> str:
-    """Return `device` in words, for example ``"cuda (NVIDIA H200)"``.
-
-    It is ``"cpu"`` if PyTorch is not imported or has not used a GPU.
-    """
+    """Return `device` in words, e.g. ``"cuda (NVIDIA H200)"``; ``"cpu"`` if PyTorch has not used a GPU."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_initialized():
         return "cpu"
@@ -75,16 +69,13 @@ def device_name() -> str:
 
 
 def machine() -> dict[str, str | int | None]:
-    """Return the model of the CPU, the number of ``cores``, and the operating ``system``.
-
-    On Linux the cores are those that this process may use, and elsewhere all of the machine.
-    """
+    """Return the model of the CPU, the number of ``cores``, and the operating ``system``."""
     # Only Linux has this file, and on ARM it does not name the model.
     path = Path("/proc/cpuinfo")
     text = path.read_text() if path.is_file() else ""
     line = re.search(r"^model name\s*: (.*\S)", text, re.MULTILINE)
     model = line[1] if line else platform.processor() or platform.machine()
-    # Only Linux has this function.
+    # Only Linux has this function, which counts the cores that this process may use.
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {"cpu": model, "cores": cores, "system": platform.platform(terse=True)}
 
@@ -99,17 +90,10 @@ def resident_bytes() -> int:
 
 
 def check_tree(folder: Path) -> None:
-    """Raise unless the packages are imported from the copy of the repository in which a folder lies.
+    """Raise BadInput unless the packages come from the copy of the repository in which ``folder`` lies.
 
-    A Python environment remembers the folder for which it was made. In a copy of that folder the same
-    commands would thus read and write the original.
-
-    Args:
-        folder: The working directory. A folder outside every copy of the repository is accepted.
-
-    Raises:
-        BadInput: If `icl` or `icl_book` was imported from another copy, or if the path of the repository or
-            of Python cannot be written in UTF-8, in which results are written.
+    In a copied folder the Python environment still imports from the original. A ``folder`` outside every copy
+    is accepted. The paths of repository and Python must be UTF-8, in which results are written.
     """
     import icl
 
@@ -140,10 +124,9 @@ def _is_tree(folder: Path) -> bool:
 
 
 def fingerprint(root: Path, patterns: Iterable[str]) -> str:
-    """Return a digest of the names and the contents of files below ``root``.
+    """Return a digest of the names and contents of the files below ``root`` that match a glob pattern.
 
-    The files are those that match one of the glob ``patterns``, except for those that Python and pip
-    generate.
+    Files that Python and pip generate are left out.
     """
     total = hashlib.sha256()
     generated = re.compile(r"__pycache__|\.egg-info/")
@@ -154,8 +137,8 @@ def fingerprint(root: Path, patterns: Iterable[str]) -> str:
     return total.hexdigest()
 
 
-#: Matches what is removed from a dumped syntax tree: parts that differ between versions of Python, white
-#: space and commas. It also matches each text, as its only group, and the text is kept.
+#: Matches each text, as its only group, which is kept. The other matches are removed from a dumped syntax
+#: tree: white space, commas, and parts that differ between versions of Python.
 _VARIES = re.compile(
     r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|\w+=\[\]|ctx=Load\(\)|Constant\(value=''\)|[\s,]"""
 )
@@ -164,19 +147,18 @@ _VARIES = re.compile(
 def dump_code(source: str) -> str:
     """Return the syntax tree of a file's code as text, without docstrings.
 
-    The text does not depend on comments, on the layout of the code, or on the version of Python, from 3.11
-    on.
+    The text does not depend on the version of Python, from 3.11 on.
     """
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             kept = []
-            # A statement that is only a string, such as a docstring, does nothing.
+            # A statement that is only a string does nothing.
             for statement in node.body:
                 alone = statement.value if isinstance(statement, ast.Expr) else None
                 if not (isinstance(alone, ast.Constant) and isinstance(alone.value, str)):
                     kept.append(statement)
-            # A body needs a statement. If it had only a docstring, it becomes ``pass``.
+            # A body needs a statement.
             node.body = kept or [ast.Pass()]
     return _VARIES.sub(r"\1", ast.dump(tree))
 
@@ -196,8 +178,8 @@ def versions() -> dict[str, str]:
 def commit() -> dict[str, str | bool] | None:
     """Return ``id``, the commit of this tree, and ``dirty``, whether files differ from the commit.
 
-    The result is None if git does not know this tree. Files in ``results`` and ``benchmarks/results`` do not
-    count for ``dirty``. Runs write them, so that one run would mark the next one.
+    The result is None if git does not know this tree. Files that runs write do not count for ``dirty``, so
+    that one run does not mark the next one.
     """
     try:
         top = Path(git(ROOT, "rev-parse", "--show-toplevel").strip()).resolve()

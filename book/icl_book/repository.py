@@ -1,7 +1,6 @@
 """The repository: its address, and what git knows about it.
 
-``_config.yml`` declares the address. As long as it has only the `PLACEHOLDER`, the address is that of the
-remote ``origin`` of git.
+``_config.yml`` declares the address. While it has only the `PLACEHOLDER`, git's remote ``origin`` counts.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import yaml
 
 from icl_book.files import write_atomically
 
-#: The address in ``_config.yml`` until the repository has one.
 PLACEHOLDER = "https://github.com/OWNER/icl-book"
 #: An address on the web or by ssh. Its groups leave out the user and the port.
 _HOSTED = re.compile(
@@ -27,19 +25,14 @@ _HOSTED = re.compile(
 
 @cache
 def git_variables() -> frozenset[str]:
-    """Return the names of the environment variables that tie git to one repository.
-
-    Git sets them for hooks. The variables with the user's settings are left out.
-    """
+    """Return the names of the environment variables that tie git to one repository, as in hooks."""
     command = ["git", "rev-parse", "--local-env-vars"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return frozenset(done.stdout.split()) - {"GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT"}
 
 
 def git(root: Path, *words: str) -> str:
-    """Return the output of a git command on the repository of the folder ``root``.
-
-    The command reads this repository even if the process runs in a hook of another one, see `git_variables`.
+    """Return the output of a git command on the repository of ``root``, even inside a hook of another one.
 
     Raises:
         OSError: If git is not installed.
@@ -93,14 +86,13 @@ def home(root: Path) -> str | None:
 
 
 def adopt(root: Path) -> bool:
-    """Replace the placeholder in ``_config.yml`` and ``CITATION.cff`` by the address of the remote.
+    """Replace the placeholder in ``_config.yml`` and ``CITATION.cff`` by the address of the remote, if any.
 
     Returns:
         Whether the files were written.
     """
     old = declared(root)
     new = address(root)
-    # They are equal if an address is declared already, or if there is no remote.
     if new == old:
         return False
     for path in (root / "_config.yml", root / "CITATION.cff"):
@@ -111,9 +103,8 @@ def adopt(root: Path) -> bool:
 def configuration(root: Path) -> str:
     """Return the text of ``_config.yml`` with which the book is built.
 
-    If an address is declared, this is the file itself. Otherwise the book has the address of the remote, and
-    no launch buttons, because a launched notebook has to install the packages from a declared address. If
-    there is no address at all, the book has no buttons for the repository, either.
+    Without a declared address the book has no launch buttons, because a launched notebook installs the
+    packages from there.
     """
     text = (root / "_config.yml").read_text(encoding="utf-8")
     if declared(root) != PLACEHOLDER:

@@ -15,16 +15,13 @@ __all__ = ["FALSE_ALARM_RATE", "MAX_MISS", "median_interval", "t_interval"]
 #: Values up to this size have a finite square.
 MAX_ABS_VALUE = 1e150
 
-#: An interval of `t_interval` misses the mean of normal numbers with this probability. An interval of
-#: `median_interval` misses the median with at most this probability if there are 18 values or more.
+#: An interval misses with this probability, and that of a median of 18 or more values at most so often.
 FALSE_ALARM_RATE = 1e-5
 
-#: With fewer values, which chapters of few seeds have, an interval of a median misses with at most this
-#: probability.
+#: With fewer values an interval of a median misses with at most this probability.
 MAX_MISS = 1e-2
 
-#: A normal number is more than this many standard deviations from its mean with the probability
-#: `FALSE_ALARM_RATE`.
+#: A normal number is beyond this many standard deviations with the probability `FALSE_ALARM_RATE`.
 Z = float(-ndtri(FALSE_ALARM_RATE / 2))
 
 
@@ -50,10 +47,9 @@ def median_interval(values: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarr
     """Return medians of independent values (..., samples), with intervals for any continuous distribution.
 
     The interval is ``[v_(k), v_(m + 1 - k)]``, where ``v_(k)`` is the k-th smallest of m values. It misses
-    the median of the distribution with probability ``2 P(Binomial(m, 1/2) < k)``. k is the largest number for
-    which this probability is at most `FALSE_ALARM_RATE`. With fewer than 18 values such a k does not exist,
-    and k is 1, so that the interval is the range of the values. With fewer than 8 values the range misses
-    more often than `MAX_MISS`. Then the interval is the whole line, which never misses.
+    the median of the distribution with probability ``2 P(Binomial(m, 1/2) < k)``. k is the largest number,
+    and at least 1, for which this probability is at most `FALSE_ALARM_RATE`. If even the range misses more
+    often than `MAX_MISS`, as with fewer than 8 values, the interval is the whole line.
 
     Returns:
         Median, lower end and upper end, each of shape (...), and the probability that the interval misses.

@@ -1,8 +1,8 @@
 """The verdict card as plain data and as text; `icl_book.site.card` draws it on pages.
 
 A *judged case* is a mapping: ``name``, ``measured``, ``interval`` and ``kind`` as in
-`icl_book.claims.evidence.Case`, the range that is ``permitted``, and the ``outcome``. The outcome is
-``agrees``, ``contradicts`` or ``undecided``, as `icl_book.claims.judge` explains.
+`icl_book.claims.evidence.Case`, the range that is ``permitted``, and the ``outcome``: ``agrees``,
+``contradicts`` or ``undecided``.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Card:
         return self.data
 
     def __str__(self) -> str:
-        """Return the verdict in one line, see `write_line`."""
+        """Return the verdict in one line."""
         return write_line(self.data)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Record:
@@ -70,10 +70,7 @@ class Card:
 
 
 def write_line(record: Mapping[str, Any]) -> str:
-    """Say the verdict in one line.
-
-    The line also says which other verdict was expected, which case decides, and which readings do not count.
-    """
+    """Say the verdict in one line, also what was expected, which case decides, and what does not count."""
     text = f"{record['id']}: {record['verdict']}"
     if record["verdict"] != record["expected"]:
         text += f", expected {record['expected']}"
@@ -83,16 +80,13 @@ def write_line(record: Mapping[str, Any]) -> str:
 
 
 def badge(verdict: str, grade: Grade | str | None) -> str:
-    """Return the word that a page shows for a verdict; for *established* it says how, see `KNOWN`."""
+    """Return the word that a page shows for a verdict; for *established* it is one of `KNOWN`."""
     return KNOWN[Grade(grade)] if grade and verdict == Verdict.ESTABLISHED else verdict
 
 
 def list_empty_parts(record: Mapping[str, Any]) -> list[str]:
-    """List the names of those parts of a record that have no case.
-
-    The parts are the readings, the situations in which alternative readings hold, and the control.
-    """
-    # Our own reading comes first. Its cases are under the key ``cases``.
+    """List the names of the parts of a record that have no case: readings, situations, or the control."""
+    # The first reading is ours, whose cases are under the key ``cases``.
     ours, *_ = record["readings"]
     parts = {ours: record["cases"], **record["other_readings"]}
     parts |= {f"where it holds: {name}": cases for name, cases in record["holding"].items()}
@@ -109,9 +103,7 @@ def explain_refusal(reading: str) -> str:
 def statement_record(claim: Claim) -> Record:
     """Return the part of a record that comes from the claim; a claim without a rule has no other part."""
     said: Record = _CLAIM.dump_python(claim, mode="json", exclude=_LEFT_OUT)
-    # A late reading was added after its data were seen.
     late = [reading.name for reading in claim.alternatives if reading.late]
-    # These are the situations in which alternative readings hold, by the name of the reading.
     could = {a.name: a.could for a in claim.alternatives if a.could}
     return said | {
         "title": claim.title or claim.statement,
@@ -129,14 +121,14 @@ def statement_record(claim: Claim) -> Record:
 
 
 def _name_origin(claim: Claim) -> str:
-    """Write who made the statement, and where. For a statement of this book the text is empty."""
+    """Write who made the statement, and where; nothing for a statement of this book."""
     if not claim.quote:
         return ""
     key, _, line = claim.place.partition(":")
     place = f"{SOURCES[key].name}, line {line}"
     who = str(claim.authority)
-    # We know some words of authors only from our notes on other papers. These notes are a source whose name
-    # begins with "formulas".
+    # We know some words of authors only from a source whose name begins with "formulas", our notes on other
+    # papers.
     among_notes = claim.authority in OWN and place.startswith("formulas")
     link = ", found among the " if among_notes else ": "
     # Some names of sources already say who speaks, such as "machine-written summary of ...".
@@ -146,9 +138,8 @@ def _name_origin(claim: Claim) -> str:
 def describe_interval(case: Mapping[str, Any], enclosed: bool = False) -> str:
     """Format the interval of a case, as plus-minus or by its two ends.
 
-    Plus-minus is for an exact number in the middle of its interval. If ``enclosed`` is true, as for certified
-    numbers, the two ends are written in any case. A number that a search found is called *attained*. If a
-    proof bounds the number, the text also has the proved end.
+    Plus-minus is for an exact number in the middle of its interval, unless the number is ``enclosed``, as
+    certified numbers are. A number that a search found is called *attained*.
     """
     measured, low, high = map(float, (case["measured"], *case["interval"]))
     half = (high - low) / 2
@@ -158,7 +149,7 @@ def describe_interval(case: Mapping[str, Any], enclosed: bool = False) -> str:
         if not math.isfinite(end):
             return "attained"
         return f"attained, no {side} than {format_number(end, '.4g')} by proof"
-    # A number without samples is exact. It is in the middle up to one percent of the half width.
+    # A number without samples is exact.
     if (
         case["samples"] is None
         and not enclosed
@@ -172,8 +163,6 @@ def describe_interval(case: Mapping[str, Any], enclosed: bool = False) -> str:
 def describe_decisive_case(cases: Cases, must: str = "agrees", which: str = "outcome") -> str:
     """Describe the case that fails most clearly: its number, its interval and what is permitted.
 
-    A case fails if its outcome is not the one that it must have.
-
     Args:
         cases: Judged cases, of one reading or of a control, at least one.
         must: The outcome that every case must have, ``"agrees"`` or ``"contradicts"``.
@@ -185,19 +174,17 @@ def describe_decisive_case(cases: Cases, must: str = "agrees", which: str = "out
     found = [case[which] for case in cases]
     worst_first = ["contradicts", "undecided", "agrees"]
     if must == "contradicts":
-        # For a case that must contradict, the worst outcome is that it agrees.
         worst_first.reverse()
     worst = next(word for word in worst_first if word in found)
     if worst == must:
         return ""
-    # The key of the permitted range is "permitted", or "permitted_corrected" for the corrected rule.
     permits = which.replace("outcome", "permitted")
     case = max(
         (one for one in cases if one[which] == worst),
         key=lambda one: _measure_distance(one, permits, worst),
     )
     ends, measured = case[permits], case["measured"]
-    # The number gets so many digits, from 4 to 12, that it does not look like an end of what is permitted.
+    # The number gets so many digits that it does not look like an end of what is permitted.
     digits = next(
         (d for d in range(4, 12) if format_number(measured, f".{d}g") not in _format_ends(ends, d)),
         12,
@@ -210,7 +197,6 @@ def describe_decisive_case(cases: Cases, must: str = "agrees", which: str = "out
         text += ", with too few samples for an interval"
     elif low < high:
         around = describe_interval(case)
-        # The ends have at least as many digits as the number.
         known = around if around[0] == "±" else f"in {format_interval((low, high), digits)}"
         text += f" {known}"
     side = {"contradicts": "outside", "undecided": "partly outside", "agrees": "within"}
@@ -222,32 +208,25 @@ def _format_ends(ends: Sequence[float | str], digits: int) -> list[str]:
 
 
 def _measure_distance(case: Mapping[str, Any], permits: str, outcome: str) -> float:
-    """Return how far the interval of a case lies outside the permitted range.
+    """Return how far the interval of a case lies outside the permitted range, or, if it agrees, inside.
 
-    For a case that agrees, return how far the interval lies inside the range. The interval of an undecided
-    case is partly outside, and the distance is how far the interval reaches out. ``permits`` is the key of
-    the permitted range, and ``outcome`` is the outcome of the case.
+    ``permits`` is the key of the permitted range.
     """
     low, high = map(float, case["interval"])
     least, most = map(float, case[permits])
     if outcome == "agrees":
         return min(low - least, most - high)
     if outcome == "contradicts":
-        # The interval is wholly below or wholly above the permitted range. The distance is measured from the
-        # nearer end of the interval: from the high end of an interval below the range, and from the low end
-        # of an interval above.
+        # The interval is wholly outside, so the distance is measured from its nearer end.
         low, high = high, low
-    # Two infinite ends are not subtracted, because their difference is not a number.
+    # The difference of two infinite ends would not be a number.
     below = least - low if low < least else 0.0
     above = high - most if high > most else 0.0
     return max(below, above)
 
 
 def count_outcomes(cases: Cases, which: str = "outcome") -> str:
-    """Count the outcomes of cases in words, e.g. ``"2 of 3 agree, 1 contradicts"``.
-
-    ``which`` is the key of the outcome, as in `describe_decisive_case`.
-    """
+    """Count the outcomes of cases in words, e.g. ``"2 of 3 agree, 1 contradicts"``."""
     found = [case[which] for case in cases]
     text = f"{found.count('agrees')} of {len(cases)} agree"
     if against := found.count("contradicts"):
@@ -261,15 +240,15 @@ def count_outcomes(cases: Cases, which: str = "outcome") -> str:
 def describe_contradiction(cases: Cases, main: bool = False) -> str:
     """Say in one sentence which measured values would contradict the statement.
 
-    The permitted range may differ from case to case. The sentence calls a case a *setting*. If ``main`` is
-    true, the readings of the card differ, and the sentence says that it is about our main reading.
+    The sentence calls a case a *setting*. If ``main`` is true, the readings of the card differ, and the
+    sentence is about our main reading.
     """
     permitted = [tuple(map(float, case["permitted"])) for case in cases]
     ranges = sorted(set(permitted))
     lows = [low for low, _ in ranges if math.isfinite(low)]
     highs = sorted(high for _, high in ranges if math.isfinite(high))
     same = len(ranges) == 1
-    # Every range is finite on both sides, so one phrase names both ends.
+    # Every range is finite on both sides.
     if len(lows) == len(highs) == len(ranges):
         first, last = format_interval(ranges[0]), format_interval(ranges[-1])
         if same and lows == highs:
@@ -281,9 +260,8 @@ def describe_contradiction(cases: Cases, main: bool = False) -> str:
         else:
             where = f"outside the range for its setting ({first} to {last})"
     else:
-        # Some range is infinite on one side, so each side has a phrase of its own.
+        # Some range is infinite on one side.
         said = []
-        # For each side: its word, the index of its end in a range, and the finite ends in rising order.
         for side, index, ends in (("below", 0, lows), ("above", 1, highs)):
             if not ends:
                 continue
@@ -292,7 +270,7 @@ def describe_contradiction(cases: Cases, main: bool = False) -> str:
             else:
                 span = f"{format_number(ends[0])} to {format_number(ends[-1])}"
                 clause = f"{side} the limit for its setting ({span})"
-            # Not every case is limited on both sides, so the sentence says how many are limited on this side.
+            # Not every case is limited on both sides.
             if lows and highs:
                 limited = [case for case in cases if math.isfinite(float(case["permitted"][index]))]
                 if len(limited) == 1:
@@ -312,11 +290,7 @@ def describe_measurement(record: Mapping[str, Any]) -> str:
 
 
 def write_text(record: Mapping[str, Any]) -> str:
-    """Write a whole card as text.
-
-    It has the title and verdict, the quotation, our reading, what is measured, the numbers of each reading
-    and of the control, and what would contradict the statement.
-    """
+    """Write a whole card as text: title, verdict, quotation, our reading, what is measured, and numbers."""
     shown = [record["title"], f"  {write_line(record)}"]
     if record["quote"]:
         shown += [f'  "{" ".join(record["quote"].split())}"', f"  {record['by']}"]
@@ -324,7 +298,6 @@ def write_text(record: Mapping[str, Any]) -> str:
         label = "This book states" if record["own"] else "We test"
         shown.append(f"{label}: {record['reading'].rstrip('.')}.")
     shown.append(f"{describe_measurement(record)}.")
-    # Our own reading comes first. Its cases are under the key ``cases``.
     ours, *_ = record["readings"]
     readings = {ours: record["cases"], **record["other_readings"]}
     for name, cases in readings.items():
@@ -339,7 +312,7 @@ def write_text(record: Mapping[str, Any]) -> str:
         shown.append(
             describe_contradiction(record["cases"], record["verdict"].startswith("depends"))
         )
-    # Texts of a claim may have line breaks, which become spaces. Parts with an indent have none, and stay.
+    # Texts of a claim may have line breaks, and parts with an indent have none.
     return "\n".join(" ".join(part.split()) if part[:1] != " " else part for part in shown)
 
 
@@ -351,8 +324,8 @@ def _write_case(case: Mapping[str, Any]) -> str:
 
 def _write_markdown(card: str) -> str:
     """Turn the text of `write_text` into Markdown, with the title in bold and lists of numbers folded."""
-    # A part is one line without an indent, or successive lines with an indent. The first part is the title,
-    # and the second has the verdict and the quotation.
+    # A part is one line without an indent, or successive lines with one. The second part has the verdict and
+    # the quotation.
     parts = re.findall(r"^\S.*|(?:^  .*\n?)+", card, re.MULTILINE)
     title, found, *rest = (re.sub("^  ", "- ", part.strip("\n"), flags=re.M) for part in parts)
     folded = "<details><summary>Numbers</summary>\n\n{}\n\n</details>"

@@ -1,10 +1,7 @@
 """Statements as data: who made them, what we judge, and what the verdict rests on.
 
-A `Claim` says who states something and where (`authority`, `quote`, `place`). If we do not judge the quote
-itself, `reading` says what we judge. `depends_on` lists our choices on which the verdict rests. The *rule*
-says which values of a measured quantity the statement permits. The claims of both papers are entries of
-``book/claims/paper*.yml``, and the keys of an entry are the names of these attributes. `registry` reads the
-files, and names the line of whatever is wrong. The texts that were read are in ``book/claims/sources.yml``.
+The claims of both papers are entries of ``book/claims/paper*.yml``, and the keys of an entry are the names of
+the attributes of `Claim`.
 
 A statement may have several readings. It holds only if it agrees in every reading, and it fails only if it is
 contradicted in every reading. If readings differ, the verdict is "depends on the reading".
@@ -15,8 +12,7 @@ taken by the letter, a constant that nobody printed, a stricter threshold beside
 sentence of a figure at settings that are not the figure's.
 
 What this book knows for or against a statement enters the verdict only as a reading, whenever the reading was
-found (`Alternative.late`). If a reading has cases of its own and they contradict it, a situation in which it
-holds must be measured, too (`Alternative.could`). Otherwise the reading decides nothing.
+found (`Alternative.late`).
 """
 
 from __future__ import annotations
@@ -94,7 +90,7 @@ class Verdict(StrEnum):
     OPEN = "open"
 
 
-#: Verdicts on statements that are not measured; each needs a reason.
+#: Verdicts on statements that are not measured.
 UNTESTED = (Verdict.NOT_READ, Verdict.NOT_TESTABLE)
 #: Verdicts on statements of others that a word of their authors could settle.
 UNSETTLED = (Verdict.DEPENDS, Verdict.INCONCLUSIVE)
@@ -144,7 +140,7 @@ STRICT = ConfigDict(extra="forbid")
 
 
 def _list_readings(given: object) -> object:
-    """Make a list of a mapping that has a reading for each key. A reading is a mapping, or its name alone."""
+    """Make a list of a mapping from keys to readings, each a mapping or its name alone."""
     if not isinstance(given, dict):
         raise ValueError(f"needs a mapping from keys to readings, not {given!r}")
     listed = []
@@ -160,18 +156,17 @@ class Alternative:
 
     __pydantic_config__ = STRICT
 
-    #: A short key, unique in its claim, by which evidence names the reading, e.g. ``"long"``.
+    #: A short key, unique in its claim, by which evidence names the reading.
     key: str
     #: The reading in words.
     name: str
     #: What the statement permits in this reading, for the cases of the main reading. A reading without a rule
     #: has cases of its own, which the notebook passes to `judge` under its key.
     rule: Rule | None = None
-    #: Whether the reading was added after its data were seen. The card says so. For a statement of others it
-    #: counts like any other reading, but it does not rescue a result of this book.
+    #: Whether the reading was added after its data were seen. It then does not rescue a result of this book.
     late: bool = False
-    #: A situation, in words, in which this reading holds and which the notebook measures. A reading
-    #: without it is undecided if its own cases contradict it, because perhaps no data could satisfy it.
+    #: A situation, in words, in which this reading holds and which the notebook measures. Without one, a
+    #: reading that its own cases contradict is undecided, because perhaps no data could satisfy it.
     could: str = ""
 
 
@@ -189,7 +184,6 @@ class Choice:
 
 def _write_standing(given: object) -> str:
     """Write a standing, e.g. ``{known: Nair 2025}``, in the words of `STANDING`: "Known: Nair 2025"."""
-    # These two are refused below unless a mapping with one entry replaces them.
     novelty, why = "", None
     if isinstance(given, dict) and len(given) == 1:
         ((novelty, why),) = given.items()
@@ -208,13 +202,13 @@ class Claim:
     id: str
     #: Who made the statement.
     authority: Authority
-    #: Where it was made, in words, e.g. ``"ITA slides, Theorem 2, lower bound"``.
+    #: Where it was made, e.g. ``"ITA slides, Theorem 2, lower bound"``.
     source: str
-    #: The statement in plain words, on one line. It can be a tooltip, so its formulas have no TeX commands.
+    #: The statement in plain words, without TeX commands, on one line.
     title: str = ""
     #: The verbatim words, ``[...]`` for what is left out; empty for this book's own statements.
     quote: str = ""
-    #: Whether the quote has errors of OCR, as the card then says.
+    #: Whether the quote has errors of OCR.
     garbled: bool = False
     #: Document and line of the quote's first word, e.g. ``"talk:302"``.
     place: str = ""
@@ -226,22 +220,18 @@ class Claim:
     result: str = ""
     #: A function from a case's labels to the permitted range, a closed range that includes the tolerance.
     rule: Rule | None = None
-    #: The verdict that a run must have, or the build fails. If None, it becomes "not testable" if `why_not`
-    #: is given, else "established" if the statement is this book's own, else "holds".
+    #: The verdict that a run must have, or the build fails. The default is the usual one.
     expected: Verdict | None = None
-    #: The kind of evidence.
     grade: Grade | None = None
     #: The range of the statement, or ``"there is"``, ``"in the limit"``, ...
     quantifier: str = "for all"
-    #: Our choices that the verdict rests on.
     depends_on: tuple[Annotated[Choice, _accept_text_as("what")], ...] = ()
-    #: What the letter to the authors asks, one sentence, of a statement of theirs that is not settled.
+    #: What the letter to the authors asks of a statement of theirs that is not settled.
     settles: str = ""
-    #: Ids of claims from which this claim follows. Totals leave out claims that follow from others.
+    #: Ids of claims from which this claim follows. Totals leave it out then.
     implied_by: tuple[str, ...] = ()
     #: Our corrected statement (MyST markdown), if the printed one fails.
     corrected: str | None = None
-    #: What the corrected statement permits.
     corrected_rule: Rule | None = None
     #: How much of the statement is wrong, if it is false as we have it.
     severity: Severity | None = None
@@ -251,9 +241,8 @@ class Claim:
     evidence: str = ""
     #: The unit of the detection limit, e.g. ``"in the exponent"``.
     unit: str = ""
-    #: Why the statement is not tested.
     why_not: str = ""
-    #: Why no data could contradict it. Such statements, and identities, are counted apart from those tested.
+    #: Why no data could contradict it. Such statements are counted apart.
     cannot_fail: str = ""
     #: How a result of this book relates to the literature, see `STANDING`.
     standing: Annotated[str, BeforeValidator(_write_standing)] = ""
@@ -295,13 +284,12 @@ class Claim:
             usual = Verdict.ESTABLISHED if self.own else Verdict.HOLDS
             # The class is frozen, so that an assignment would fail.
             object.__setattr__(self, "expected", Verdict.NOT_TESTABLE if self.why_not else usual)
-        # Here `refused` means that the verdict is "false as we have it", corrected or not.
         refused = self.expected in (Verdict.CORRECTED, Verdict.FAILS)
         untested = self.expected in UNTESTED
         ours = self.expected in (Verdict.ESTABLISHED, Verdict.REFUTED, Verdict.OPEN)
         names = [a.name for a in self.alternatives]
         keys = [a.key for a in self.alternatives]
-        # Each entry is a condition that is true if something is wrong, and the message about it.
+        # Each entry is a condition under which something is wrong, and the message about it.
         problems = [
             (
                 self.own == bool(self.quote),
@@ -320,7 +308,6 @@ class Claim:
             ),
             ((self.rule is None) != untested, "a testable claim needs a rule, another has none"),
             ((self.grade is None) != untested, "a testable claim needs a grade, another has none"),
-            # As a number, `not untested` is 1 or 0.
             (
                 self.result.count("{}") != (not untested),
                 "a testable claim needs a result with one {}, another has none",
@@ -352,12 +339,12 @@ _ENTRIES = TypeAdapter(dict[str, Claim])
 
 @cache
 def registry() -> dict[str, Claim]:
-    """Return all claims of both papers by id, in the order of the files; ValueError as `load`."""
+    """Return all claims of both papers by id, in the order of the files."""
     return load(FOLDER)
 
 
 def find(claim_id: str) -> Claim:
-    """Return the claim with this id. For an unknown id raise BadInput, which names similar ids."""
+    """Return the claim with this id, or raise BadInput that names similar ids."""
     found = registry()
     if claim_id not in found:
         close = difflib.get_close_matches(claim_id, list(found)) or ["an id of book/claims/*.yml"]
@@ -371,8 +358,8 @@ def load(folder: Path) -> dict[str, Claim]:
     """Return the claims of all files ``paper*.yml`` of a folder by id.
 
     Raises:
-        ValueError: If an entry is not a claim, or two entries have the same id. The message has the file and
-            the line.
+        ValueError: If an entry is not a claim, or two have the same id. The message has the file and the
+            line.
     """
     found: dict[str, Claim] = {}
     for path in sorted(folder.glob("paper*.yml")):
@@ -386,7 +373,7 @@ def load(folder: Path) -> dict[str, Claim]:
 
 
 class _Loader(yaml.CSafeLoader):  # type: ignore[misc]
-    """Reads YAML, and raises an error for a key that an entry repeats. YAML would take the last value."""
+    """Reads YAML, and raises an error for a key that an entry repeats."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         keys = [key.value for key, _ in node.value]
@@ -402,13 +389,11 @@ def _read_file(path: Path) -> dict[str, Claim]:
     file = f"book/claims/{path.name}"
     loader = _Loader(path.read_text(encoding="utf-8"))
     try:
-        # An empty file has no claims.
         root = loader.get_single_node() or yaml.MappingNode("tag:yaml.org,2002:map", [])
         entries = loader.construct_document(root)
         for (key, _), entry in zip(root.value, entries.values(), strict=True):
             if "authority" not in entry:
-                # Without a place the statement is this book's. For an unknown source the authority is None,
-                # which validation refuses.
+                # For an unknown source the authority is None, which validation refuses.
                 source, _, _ = str(entry.get("place", "")).partition(":")
                 known = SOURCES[source].authority if source in SOURCES else None
                 entry["authority"] = known if source else Authority.BOOK
@@ -425,10 +410,10 @@ def _read_file(path: Path) -> dict[str, Claim]:
 
 
 def _find_line(node: yaml.Node, steps: Sequence[int | str]) -> int:
-    """Return the line on which a problem stands. For a key that is missing it is the line of its entry.
+    """Return the line on which a problem stands; for a missing key that of its entry.
 
-    ``steps`` is pydantic's path to the problem from ``node``, the root of the file. It has keys and positions
-    in lists. It also has steps of pydantic's own, which are not in the file and are skipped.
+    ``steps`` is pydantic's path to the problem from ``node``, the root of the file. It also has steps of
+    pydantic's own, which are skipped.
     """
     line = 1
     for step in steps:
@@ -436,7 +421,7 @@ def _find_line(node: yaml.Node, steps: Sequence[int | str]) -> int:
             node = node.value[step]
             line = node.start_mark.line + 1
         elif isinstance(node, yaml.MappingNode) and isinstance(step, int):
-            # `_list_readings` made a list of this mapping, so the step is a position, not a key.
+            # `_list_readings` made a list of this mapping.
             key, node = node.value[step]
             line = key.start_mark.line + 1
         elif isinstance(node, yaml.MappingNode):
@@ -453,6 +438,6 @@ def _explain_error(error: Any) -> str:
         step for step in error["loc"] if isinstance(step, str) and step not in ("[key]", "float")
     ]
     said, given = error["msg"].removeprefix("Value error, "), error["input"]
-    # Messages of pydantic begin with "Input", and lack what the input is. Our own messages have it.
+    # Messages of pydantic begin with "Input", and lack the input.
     wrong = f", not {given!r}" if isinstance(given, str) and said.startswith("Input") else ""
     return f"{', '.join(keys)}: {said}{wrong}"

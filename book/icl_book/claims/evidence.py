@@ -1,13 +1,10 @@
 """Measurements offered as evidence: cases, made of tidy tables.
 
-A `Case` has a measured number, an interval, and a kind that says where the interval comes from. An *exact*
-number has a numerical error. A *found* number is the best of a search, and bounds a supremum or an infimum
-from one side. A *sampled* number is the median over seeds, with a distribution-free interval. For each kind a
-function makes cases of a tidy table.
+An *exact* number has a numerical error. A *found* number is the best of a search, and bounds a supremum or an
+infimum from one side. A *sampled* number is the median over seeds, with a distribution-free interval.
 
-An executed notebook holds cases as plain data (`as_data`, `from_data`), and `icl_book.claims.judge` compares
-them with what a claim permits. A process that only compares cases does not need pandas and SciPy, which take
-long to import. Therefore they are imported inside of functions.
+A process that only compares cases does not need pandas and SciPy, which take long to import. Therefore they
+are imported inside of functions.
 """
 
 from __future__ import annotations
@@ -32,7 +29,6 @@ Numbers = NDArray[np.float64]
 ROUNDING = 1e-12
 #: A tidy table, or the cases made of it, in any nesting of lists.
 Evidence: TypeAlias = "pd.DataFrame | Case | Iterable[Evidence]"
-#: A case as plain data.
 JsonObject = dict[str, Any]
 
 
@@ -79,19 +75,13 @@ def exact_cases(
     Args:
         frame: The table.
         value: The column of the measured number.
-        error: The column of the largest absolute error. It is a column because an error bar is computed, not
-            typed. By default the error is zero.
+        error: The column of the largest absolute error. By default the error is zero.
         labels: The columns that are labels, which the claim's rule reads. By default these are all columns
-            without another use, here all but ``value`` and ``error``.
-        name: Template of the names, e.g. ``"{task}, $n$ = {n:g}"``. By default a name lists all labels, and
-            a case without labels has the name of its column ``value``.
-
-    Returns:
-        One case for each row, in the order of the table. A label that is None or NaN in a row is left out.
+            without another use. A label that is None or NaN in a row is left out.
+        name: Template of the names, e.g. ``"{task}, $n$ = {n:g}"``. By default a name lists all labels.
 
     Raises:
-        ValueError: If a column is missing, if ``error`` is not a column, if an error is negative, or if a
-            number is NaN.
+        ValueError: If a column is missing, if an error is negative, or if a number is NaN.
     """
     if error is not None and not isinstance(error, str):
         raise ValueError(
@@ -117,9 +107,10 @@ def interval_cases(
 ) -> list[Case]:
     """Make a case of each row of a tidy table of exact numbers whose intervals are given.
 
-    ``low`` and ``high`` are the ends of the intervals. Each is a column, or one number for all rows. The
-    other arguments, the result and the exceptions are those of `exact_cases`. A value outside its interval
-    is a ValueError, too.
+    ``low`` and ``high`` are the ends of the intervals. The other arguments are those of `exact_cases`.
+
+    Raises:
+        ValueError: As `exact_cases`, and if a value lies outside its interval.
     """
     # A table without rows may lack the columns, too.
     if not len(frame):
@@ -143,11 +134,10 @@ def attained_cases(
     """Make a case of each row of a tidy table of the best numbers that a search found.
 
     If a value is the largest that was found, the supremum lies between the value and ``high``, a proved bound
-    that is infinite by default. If a value is the smallest that was found, give ``low`` instead: the infimum
-    lies between ``low`` and the value. If a lower bound is not proved, give ``low=-math.inf``. A bound is a
-    column, or one number for all rows. If a value passes its proved end by more than rounding, the name of
-    its case says so, and the interval is infinite on that side. The other arguments and the result are those
-    of `exact_cases`.
+    that is infinite by default. If a value is the smallest that was found, give ``low`` instead,
+    ``-math.inf`` if nothing is proved. If a value passes its proved end by more than rounding, the name of
+    its case says so, and the interval is infinite on that side. The other arguments are those of
+    `exact_cases`.
 
     Raises:
         ValueError: If a column is missing, if ``low`` and ``high`` are both given, or if a number is NaN.
@@ -159,7 +149,6 @@ def attained_cases(
         return []
     labels = _find_label_columns(frame, [value, low, high], labels)
     measured = _read_numbers(frame, value)
-    # The end that is not proved is the value itself.
     proved_low = measured if low is None else _read_numbers(frame, low)
     proved_high = measured
     if low is None:
@@ -178,12 +167,8 @@ def sampled_cases(
 ) -> list[Case]:
     """Make one case of all rows with the same labels. Its number is the median of their independent values.
 
-    The ends of its interval are two of the sorted values. A case with fewer than eight values has the whole
-    line as its interval (`icl_book.statistics.median_interval`). ``samples`` is the column that tells the
+    The intervals are those of `icl_book.statistics.median_interval`. ``samples`` is the column that tells the
     values of one case apart, e.g. ``"seed"``. The other arguments are those of `exact_cases`.
-
-    Returns:
-        The cases, in the order in which their labels first occur.
 
     Raises:
         ValueError: If a column is missing, if a value is not finite, if a case has fewer than two samples, or
@@ -200,13 +185,12 @@ def sampled_cases(
     from icl_book.statistics import median_interval
 
     out = []
-    # Without labels all rows are one case. Without `dropna=False` pandas would drop rows that lack a label.
+    # Without `dropna=False` pandas would drop rows that lack a label.
     groups = frame.groupby(labels, sort=False, dropna=False) if labels else [((), frame)]
     for _, group in groups:
         middle, low, high, miss = (
             float(v) for v in median_interval(group[value].to_numpy(dtype=float))
         )
-        # All rows of the group have the same labels.
         (case_labels,) = _read_labels(group.head(1), labels)
         out.append(
             Case(
@@ -225,11 +209,7 @@ def sampled_cases(
 def _find_label_columns(
     frame: pd.DataFrame, named: Iterable[Column | None], labels: list[str] | None
 ) -> list[str]:
-    """Return ``labels`` if they are given, otherwise all columns of the table that are not in ``named``.
-
-    Entries of ``named`` that are None or numbers are not columns, and are passed over. A column that the
-    table lacks is a ValueError.
-    """
+    """Return ``labels`` if they are given, otherwise all columns of the table that are not in ``named``."""
     columns = [column for column in named if isinstance(column, str)]
     if labels is None:
         labels = [str(column) for column in frame.columns if column not in columns]
@@ -257,10 +237,7 @@ def _make_cases(
     kind: str = "exact",
     notes: Iterable[str] | None = None,
 ) -> list[Case]:
-    """Make a case of each row, with the ends ``low`` and ``high``.
-
-    The name of a case is that of `_name_case`, or ``value`` if that name is empty. Notes are appended to it.
-    """
+    """Make a case of each row. Its name is that of `_name_case`, or else ``value``, and a note."""
     made = []
     rows = zip(
         _read_labels(frame, labels),
@@ -279,17 +256,16 @@ def _make_cases(
 def _enclose_attained(
     measured: Numbers, low: Numbers, high: Numbers
 ) -> tuple[Numbers, Numbers, list[str]]:
-    """Return the low ends and the high ends of the intervals of found numbers, and a note on each.
+    """Return the low and the high ends of the intervals of found numbers, and a note on each.
 
-    One of ``low`` and ``high`` is the proved end, which may be infinite. The other is the number itself. A
-    number that was found is attained, so its interval contains it even if it passes the proved end. If it
-    passes that end by more than rounding, the number or the proof is wrong. The interval is then infinite on
-    that side, and the note says so. Other notes are empty.
+    One of ``low`` and ``high`` is the proved end, and the other is the number itself, which the interval
+    contains. If the number passes the proved end by more than rounding, the interval is infinite on that
+    side, and the note says so.
     """
     notes = []
     low_ends, high_ends = low.copy(), high.copy()
     for i, x in enumerate(measured):
-        # `proved` becomes the end that the number passes. If it passes neither end, nothing is beyond.
+        # `proved` becomes the end that the number passes, if any.
         proved = x
         if x < low[i]:
             proved = low[i]
@@ -312,15 +288,12 @@ def _read_labels(frame: pd.DataFrame, labels: list[str]) -> list[dict[str, Any]]
 
 
 def _name_case(labels: dict[str, Any], template: str | None) -> str:
-    """Name a case: fill the template with its labels, or without a template list all labels.
-
-    In the list a number stands after its name, as in ``"dim = 3"``, and a text stands alone.
-    """
+    """Name a case by the template, or without one list its labels, as in ``"ReLU, dim = 3"``."""
     if template is not None:
         return template.format(**labels)
     parts = []
     for key, x in labels.items():
-        # This format shows six digits of a float. An integer keeps all its digits.
+        # This format would round a large integer.
         if isinstance(x, float):
             parts.append(f"{key} = {x:g}")
         elif isinstance(x, int):
@@ -331,7 +304,7 @@ def _name_case(labels: dict[str, Any], template: str | None) -> str:
 
 
 def as_data(case: Case) -> JsonObject:
-    """Return a case as data for strict JSON: infinities of the number and the interval are strings."""
+    """Return a case as data for strict JSON."""
     return asdict(case) | {"measured": to_json(case.measured), "interval": to_json(case.interval)}
 
 
@@ -349,11 +322,7 @@ def to_json(x: float | Range) -> float | str | list[Any]:
 
 
 def yield_cases(evidence: Evidence, columns: Mapping[str, Any]) -> Iterator[Case]:
-    """Yield the cases of evidence in any nesting.
-
-    A table is passed to `sampled_cases` if ``columns`` has the key ``samples``, and otherwise to
-    `exact_cases`. ``columns`` are the other arguments of that function.
-    """
+    """Yield the cases of evidence in any nesting; ``columns`` are arguments for the tables."""
     import pandas as pd
 
     if isinstance(evidence, Case):

@@ -1,23 +1,19 @@
 """The comparison of measurements with what a claim permits, in every reading of it.
 
-`judge` makes a card of the evidence that a notebook offers (`icl_book.claims.evidence`), and `decide` makes
-its record, for the notebook and once more for the pages.
-
 A case *agrees* if its interval lies inside the permitted range, *contradicts* if the two are disjoint, and is
-*undecided* otherwise. The permitted range includes every tolerance. A reading contradicts if one of its cases
-does. Otherwise it is undecided if one of its cases is, and agrees if all of them agree.
+*undecided* otherwise. A reading contradicts if one of its cases does. Otherwise it is undecided if one of its
+cases is, and agrees if all of them agree.
 
 A reading is *late* if it was added after its data were seen. For the statements of others, late readings
-count like all others: a late reading can end a *holds*, and also a *false*. For a result of this book a late
-reading can turn *established* into *open*, but it cannot turn *refuted* into *open*.
+count like all others. For a result of this book a late reading can turn *established* into *open*, but it
+cannot turn *refuted* into *open*.
 
 A reading may have cases of its own. If they contradict it, it counts only if it agrees in another situation,
-which is measured, too. Otherwise perhaps no data could satisfy it, for example if it asks for a negative
-slope to the right of a minimum. Such a reading is *refused*: its outcome becomes undecided.
+which is measured, too. Otherwise perhaps no data could satisfy it. Such a reading is *refused*: its outcome
+becomes undecided.
 
-At parameters that a user of the notebook has chosen, a reading may have no case, for example because the
-context is too short to resolve the waves of every cosine. The reading is then undecided, and the card says
-so. In a run for the book that is an error, which `icl_book.runner.record.describe_surprises` finds.
+At parameters that a user of the notebook has chosen, a reading may have no case. The reading is then
+undecided. In a run for the book that is an error, which `icl_book.runner.record.describe_surprises` finds.
 """
 
 from __future__ import annotations
@@ -59,13 +55,12 @@ def judge(
         claim: A claim, or its id in the `registry`.
         evidence: A tidy table, with a row for each case or sample and with labels as columns; cases that
             `icl_book.claims.evidence` made of a table; or a list of tables and cases.
-        control: The evidence of the negative control, if the claim has one. Each of its cases must contradict
-            the rule, or the corrected rule if the claim has one. If ``evidence`` contradicts the rule and the
-            claim has no corrected rule, each must agree instead.
-        readings: Maps the key of each alternative reading that has cases of its own to the evidence with
-            these cases.
-        could: Maps the key of each alternative reading with the attribute ``could`` to the evidence of the
-            situation in which the reading holds.
+        control: The evidence of the negative control. Each of its cases must contradict the rule, or the
+            corrected rule if there is one. If ``evidence`` contradicts the only rule, each must agree
+            instead.
+        readings: Evidence of each alternative reading that has cases of its own, by the key of the reading.
+        could: Evidence of the situation in which an alternative reading holds, by the key of the reading, for
+            each with the attribute ``could``.
         **columns: What the columns of the tables are, e.g. ``value="slope", error="error"``. These are
             arguments of `sampled_cases` if ``samples`` is among them, otherwise of `exact_cases`.
 
@@ -74,9 +69,8 @@ def judge(
 
     Raises:
         ValueError: If evidence that the claim needs is missing, or other evidence is given; if the claim has
-            no rule; if a reading permits everything or nothing (`_check_ranges`); if a case lacks an error
-            (`_judge_case`).
-        BadInput: If the id is unknown. The message names similar ids.
+            no rule; if a reading permits everything or nothing; if a case lacks an error.
+        BadInput: If the id is unknown.
     """
     if isinstance(claim, str):
         claim = find(claim)
@@ -101,13 +95,13 @@ def _read_cases(stored: Iterable[JsonObject]) -> list[Case]:
 def decide(claim: Claim, evidence: Mapping[str, Any]) -> JsonObject:
     """Return the record of a claim, which a `Card` shows, from the evidence for it.
 
-    An executed notebook holds the evidence, and pages call this function again. So pages have the present
-    words and rules of a claim, and a claim can be edited without another run of its notebook.
+    An executed notebook holds the evidence, and pages call this function again. So a claim can be edited
+    without another run of its notebook.
 
     Args:
         claim: The claim.
-        evidence: Cases as plain data. ``cases`` and ``control`` are lists, and control is None if it was not
-            given. ``readings`` and ``could`` map keys of readings to lists.
+        evidence: Cases as plain data: lists ``cases`` and ``control``, which may be None, and mappings
+            ``readings`` and ``could`` from keys of readings to lists.
 
     Raises:
         ValueError: As in `judge`.
@@ -123,7 +117,7 @@ def decide(claim: Claim, evidence: Mapping[str, Any]) -> JsonObject:
     corrected = claim.corrected_rule
     # Among the readings, only ours is also judged by the corrected rule.
     cases = {OURS: [_judge_case(claim, case, claim.rule, corrected) for case in ours]}
-    # For a reading with the attribute `could`, these are the judged cases of the situation in which it holds.
+    # These are the judged cases of situations in which readings hold.
     holding: dict[str, list[JsonObject]] = {}
     for alternative in claim.alternatives:
         rule = alternative.rule or claim.rule
@@ -136,7 +130,6 @@ def decide(claim: Claim, evidence: Mapping[str, Any]) -> JsonObject:
     for name, some in [*cases.items(), *holding.items()]:
         _check_ranges(claim, name, [case["permitted"] for case in some])
 
-    # A reading is refused if its own cases contradict it and no measured situation agrees with it.
     refused = [
         a.name
         for a in claim.alternatives
@@ -148,7 +141,7 @@ def decide(claim: Claim, evidence: Mapping[str, Any]) -> JsonObject:
     outcomes |= dict.fromkeys(refused, UNDECIDED)
     verdict = _decide_in_time(claim, outcomes, cases)
     tried, must = _judge_control(claim, controls, outcomes[OURS])
-    # At parameters that a user has chosen a control may have no case. It is then not passed.
+    # At parameters of a user a control may have no case. It is then not passed.
     passed = all(case["outcome"] == must for case in tried) and bool(tried) == bool(claim.control)
     because = [_explain_verdict(verdict, outcomes, cases)]
     if not passed:
@@ -165,7 +158,7 @@ def decide(claim: Claim, evidence: Mapping[str, Any]) -> JsonObject:
         "decided_by": "; ".join(filter(None, because)),
         "stability": _count_readings(list(outcomes.values())),
         "readings": outcomes,
-        # `_measure_room` gives the values of these two. Here they get their place among the keys.
+        # `_measure_room` replaces the values of these two.
         "detects": None,
         "distance": None,
         "control_must": must,
@@ -188,9 +181,7 @@ def _check_offer(
 ) -> None:
     """Raise ValueError unless the evidence has what the claim's control and readings need, and no more.
 
-    ``has_control`` says whether a control was given. At parameters that a user has chosen, the control may be
-    given and have no case. ``of_readings`` and ``of_situations`` have the cases of the arguments ``readings``
-    and ``could`` of `judge`.
+    A control may be given, at parameters of a user, and have no case.
     """
     if (controls and not claim.control) or (claim.control and not has_control):
         raise ValueError(
@@ -213,10 +204,10 @@ def _check_offer(
 def _check_ranges(claim: Claim, name: str, permitted: Sequence[Range]) -> None:
     """Raise ValueError if a reading permits nothing, or everything, in one of its cases.
 
-    It is an error, too, if the reading bounds both sides in some cases and one side in others, because it may
-    then excuse cases that contradict the statement.
+    A reading that bounds both sides in some cases and one side in others is wrong, too, because it may excuse
+    cases that contradict the statement.
     """
-    # A permitted range has 0, 1 or 2 finite ends. Without a finite end it permits everything.
+    # Without a finite end a range permits everything.
     finite_counts = {sum(map(math.isfinite, ends)) for ends in permitted}
     if 0 in finite_counts or finite_counts == {1, 2}:
         raise ValueError(
@@ -229,10 +220,7 @@ def _check_ranges(claim: Claim, name: str, permitted: Sequence[Range]) -> None:
 def _decide_in_time(
     claim: Claim, outcomes: Mapping[str, str], cases: Mapping[str, Sequence[JsonObject]]
 ) -> Verdict:
-    """Return the verdict. Late readings do not count if all others contradict a statement of this book.
-
-    For the name of each reading, ``outcomes`` has its outcome, and ``cases`` has its judged cases.
-    """
+    """Return the verdict. Late readings do not count if all others contradict a statement of this book."""
     corrected = _combine(cases[OURS], _find_ending(claim))
     if claim.own:
         late = {alternative.name for alternative in claim.alternatives if alternative.late}
@@ -247,10 +235,8 @@ def _judge_control(
 ) -> tuple[list[JsonObject], str]:
     """Return the judged cases of the control, and the outcome that each must have.
 
-    If the claim has a corrected rule, ``outcome`` is the outcome under that rule. ``ours`` is the outcome of
-    our reading of the evidence. Usually every case of the control must contradict. If our reading contradicts
-    and the claim has no corrected rule, the control is a situation in which the statement is true, and every
-    case must agree.
+    Usually every case must contradict. If our reading of the evidence contradicts and the claim has no
+    corrected rule, the control is a situation in which the statement is true, and every case must agree.
     """
     assert claim.rule is not None
     must = AGREES if ours == CONTRADICTS and not claim.corrected_rule else CONTRADICTS
@@ -264,15 +250,11 @@ def _find_ending(claim: Claim) -> str:
 
 
 def _measure_room(claim: Claim, cases: Sequence[JsonObject]) -> JsonObject:
-    """Return how far the numbers are from a contradiction.
+    """Return how far the numbers are from a contradiction, as a range over the cases.
 
-    Outcomes and permitted ranges are those of the corrected rule, if the claim has one.
-
-    Returns:
-        ``detects``, the least and the greatest detection limit (`_find_detection_limit`) of the cases whose
-        permitted range has two finite ends. ``distance``, the least and the greatest distance between the
-        measured number and the bound, of the cases whose range has one finite end. Each is None if there is
-        not such a case, and both are None unless all cases agree.
+    ``detects`` is about detection limits (`_find_detection_limit`), of cases with two finite bounds.
+    ``distance`` is that between the measured number and the bound, of cases with one. A range without a case
+    is None, and so are both unless all cases agree.
     """
     limits: list[float] = []
     distances: list[float] = []
@@ -291,7 +273,7 @@ def _measure_room(claim: Claim, cases: Sequence[JsonObject]) -> JsonObject:
 
 
 def _record_to_json(record: JsonObject) -> JsonObject:
-    """Return a record as strict JSON; `to_json` writes the numbers and ranges in it."""
+    """Return a record as strict JSON."""
     return {key: _value_to_json(value) for key, value in record.items()}
 
 
@@ -304,11 +286,7 @@ def _value_to_json(value: Any) -> Any:
 
 
 def _decide_verdict(claim: Claim, outcomes: set[str], corrected: str) -> Verdict:
-    """Return the verdict.
-
-    ``outcomes`` are the outcomes of the readings. ``corrected`` is the outcome of our reading under the
-    corrected rule, or under the rule itself if the claim has no correction.
-    """
+    """Return the verdict from the outcomes of the readings, and the one of ours under the corrected rule."""
     if outcomes == {AGREES}:
         return Verdict.ESTABLISHED if claim.own else Verdict.HOLDS
     if {AGREES, CONTRADICTS} <= outcomes:
@@ -326,24 +304,19 @@ def _decide_verdict(claim: Claim, outcomes: set[str], corrected: str) -> Verdict
 def _explain_verdict(
     verdict: Verdict, outcomes: Mapping[str, str], cases: Mapping[str, list[JsonObject]]
 ) -> str:
-    """Describe the case that a verdict rests on. The text is empty if all readings agree.
-
-    For the name of each reading, ``outcomes`` has its outcome, and ``cases`` has its judged cases.
-    """
+    """Describe the case that a verdict rests on. The text is empty if all readings agree."""
     found = set(outcomes.values())
     if found == {AGREES}:
         return ""
-    # An inconclusive verdict rests on what is undecided. So does an open one, unless one reading agrees and
-    # another contradicts the statement.
+    # An inconclusive verdict rests on what is undecided, and so does an open one, unless readings differ.
     unclear = verdict is Verdict.INCONCLUSIVE or (
         verdict is Verdict.OPEN and not {AGREES, CONTRADICTS} <= found
     )
     word = UNDECIDED if unclear else CONTRADICTS
-    # No reading is undecided, so all of them contradict, and only the corrected rule is undecided.
+    # All readings contradict, and only the corrected rule is undecided.
     if word not in found:
         return f"the correction is unclear: {describe_decisive_case(cases[OURS], which='outcome_corrected')}"
     those = [name for name, outcome in outcomes.items() if outcome == word]
-    # A reading without a case is named first.
     name = next((name for name in those if not cases[name]), those[0])
     lead = "" if name == OURS else f"in the reading “{name}”, "
     if not cases[name]:
@@ -355,9 +328,8 @@ def _explain_verdict(
 def _find_detection_limit(interval: Range, permitted: Range) -> float:
     """Return how large an error of the number must be, of either sign, so that a contradiction shows.
 
-    An error moves the whole interval. A contradiction shows once the interval lies beyond an end of the
-    permitted range, either above ``most`` or below ``least``. The larger of these two moves is returned. It
-    is at least zero, since the interval lies inside the permitted range.
+    An error moves the whole interval, and a contradiction shows once the interval lies beyond an end of the
+    permitted range.
     """
     low, high = interval
     least, most = permitted
@@ -367,13 +339,10 @@ def _find_detection_limit(interval: Range, permitted: Range) -> float:
 
 
 def _judge_case(claim: Claim, case: Case, rule: Rule, corrected: Rule | None = None) -> JsonObject:
-    """Return a case as a mapping, with its ``outcome`` and the range that the rule has ``permitted``.
-
-    Its ``outcome_corrected`` and ``permitted_corrected`` are those of the rule ``corrected``, or None.
+    """Return a case with its outcome and its permitted range, by the rule and by the corrected rule.
 
     Raises:
-        ValueError: If the claim's grade is exact, certified or extrapolated, and an exact case has no error
-            although its number is neither an integer nor infinite.
+        ValueError: If an exact case of an exact claim lacks its error.
     """
     where = f"claim {claim.id}: case {case.name!r}"
     # An integer is a count. A count and infinity have no error.
@@ -404,10 +373,7 @@ def _compare(case: Case, permitted: Range) -> str:
 
 
 def _combine(cases: Sequence[JsonObject], ending: str = "") -> str:
-    """Return the outcome of a reading from the outcomes of its cases; undecided without a case.
-
-    ``ending`` is what `_find_ending` returns.
-    """
+    """Return the outcome of a reading from the outcomes of its cases; undecided without a case."""
     found = [case[f"outcome{ending}"] for case in cases] or [UNDECIDED]
     for outcome in (CONTRADICTS, UNDECIDED):
         if outcome in found:
@@ -416,13 +382,12 @@ def _combine(cases: Sequence[JsonObject], ending: str = "") -> str:
 
 
 def _count_readings(outcomes: Sequence[str]) -> str:
-    """Say how many readings the evidence contradicts, e.g. "contradicts the statement in 2 of 3 readings".
+    """Say how many readings the evidence contradicts, or else with how many it agrees.
 
-    If it contradicts none, say with how many it agrees. For a single reading the text is empty.
+    For a single reading the text is empty.
     """
     if len(outcomes) == 1:
         return ""
-    # `count` is the outcome that is counted.
     word, count = (
         ("contradicts", CONTRADICTS) if CONTRADICTS in outcomes else ("agrees with", AGREES)
     )

@@ -30,7 +30,7 @@ def read(files: Sequence[str]) -> list[Document]:
 
 
 def _read(path: Path) -> Document:
-    """Read one file, as a PDF if its suffix is ``.pdf``; raise the errors of `read`."""
+    """Read one file, as a PDF if its suffix is ``.pdf``."""
     try:
         if path.suffix.lower() == ".pdf":
             document = _read_pdf(path)
@@ -51,13 +51,13 @@ def _read_pdf(path: Path) -> Document:
     """Read the pages of a PDF."""
     from pypdf import PdfReader
 
-    # What pypdf logs are flaws with which it can still read a PDF.
+    # Pypdf logs flaws with which it can still read a PDF.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     return Document(path.name, [page.extract_text() for page in PdfReader(path).pages], pdf=True)
 
 
 def _read_text(path: Path) -> Document:
-    """Read the lines of a text. From the lines of a TeX file comments are removed."""
+    """Read the lines of a text, without the comments of TeX."""
     lines = path.read_text(encoding="utf-8").splitlines()
     if path.suffix.lower() == ".tex":
         lines = [re.sub(r"(?<!\\)%.*", "", line) for line in lines]

@@ -1,12 +1,10 @@
 """Compare the book's quotations with a paper that a reader has: ``python -m icl_book quotes FILE...``.
 
-Letters, digits and signs are compared, in their order. Spaces, fonts, braces, punctuation and hyphens between
-letters are not compared. So columns of a PDF, and words that are divided at the end of a line, do no harm.
-Whether a character is raised or lowered is not compared either, because a PDF does not say it.
+Letters, digits and signs are compared, in their order. Spaces, fonts, braces, punctuation, hyphens between
+letters, and whether a character is raised or lowered are not compared.
 
-A quotation has the mark ``[...]`` where words are left out. These marks divide it into *pieces*, which must
-follow each other in the paper. *Likeness* is the share of equal characters, as RapidFuzz computes it, in
-percent.
+The marks ``[...]`` divide a quotation into *pieces*, which must follow each other in the paper. *Likeness* is
+the share of equal characters, as RapidFuzz computes it, in percent.
 """
 
 from __future__ import annotations
@@ -24,14 +22,12 @@ from rapidfuzz.distance import Levenshtein
 from icl_book.claims.claim import registry
 from icl_book.claims.manuscript import Document, read
 
-#: This marks words that a quotation leaves out.
 GAP = "[...]"
-#: A passage of this likeness in percent counts as nearly the quotation.
+#: From this likeness on a passage counts as nearly the quotation.
 NEAR = 80.0
 #: Up to this many characters of a word are shown, since a file may have a word of a million.
 WORD = 100
-#: The likeness of a piece that differs in the paper, or stands elsewhere, is at most this. So a quotation has
-#: 100 only if the paper has all its pieces in their order.
+#: The largest likeness of a piece that differs in the paper, or stands elsewhere.
 NEARLY = 99.0
 
 _SIGNS = set("<>=≠+-±≤≥≪≫→⇒∞⊗∈∑∫√⊤'")
@@ -53,10 +49,7 @@ _TOKEN = re.compile(
 
 
 def find_compared(text: str) -> tuple[str, list[int]]:
-    """Return the characters of a text that are compared, and where each of them stands in it.
-
-    The sign of a TeX command stands where its backslash is.
-    """
+    """Return the characters of a text that are compared, and where each of them stands in it."""
     found: list[str] = []
     places: list[int] = []
     for match in _TOKEN.finditer(text.translate(_PLAIN)):
@@ -64,8 +57,7 @@ def find_compared(text: str) -> tuple[str, list[int]]:
         # Commands that are not in `_SYMBOLS` set fonts and layout, and have no sign.
         if match["command"]:
             token = _SYMBOLS.get(match["command"], "")
-        # NFKD divides ligatures into letters, separates accents from letters, and makes raised digits plain.
-        # It also separates the stroke from ≠, which is then compared like =.
+        # NFKD divides ligatures and separates accents, and the stroke of ≠, which is then compared like =.
         for character in unicodedata.normalize("NFKD", token):
             if character.isalnum() or character in _SIGNS:
                 found.append(character)
@@ -90,25 +82,20 @@ class Paper:
 
     def __init__(self, document: Document) -> None:
         self.name, self.pdf = document.name, document.pdf
-        # These are the places in the text where pages or lines begin, and where one more would.
+        # Here pages or lines begin, and one more would.
         self.starts = [0]
         for part in document.parts:
-            # A line break follows each part.
             self.starts.append(self.starts[-1] + len(part) + 1)
         self.text = "\n".join(document.parts)
         self.keyed, self.places = find_compared(self.text)
 
     def find(self, quote: str) -> Found:
-        """Find a quotation.
-
-        The place of the quotation is the place of its first piece. Its likeness is the smallest likeness of
-        its pieces.
-        """
+        """Find a quotation. Its place is that of its first piece, its likeness the smallest of its pieces."""
         if not self.keyed:
             return Found(0.0)
         spans = []
         differs = []
-        # The search for each piece begins here, at the end of the last piece that was found.
+        # The search for each piece begins here.
         end = 0
         # The stars are around words that a source has in bold.
         for piece in quote.replace("**", "").split(GAP):
@@ -130,11 +117,8 @@ class Paper:
         return Found(likeness, where, "; ".join(differs))
 
     def _find_nearest(self, wanted: str) -> tuple[float, int, int]:
-        """Return the likeness of the most similar passage in percent, its start and its end.
-
-        ``wanted`` has the compared characters of a piece. Start and end are positions in ``self.keyed``.
-        """
-        # The library would search a shorter paper in the piece, so the two are compared as a whole.
+        """Return the likeness of the most similar passage, and its start and end in ``self.keyed``."""
+        # The library would search a shorter paper in the piece.
         if len(wanted) > len(self.keyed):
             return fuzz.ratio(wanted, self.keyed), 0, len(self.keyed)
         alike = fuzz.partial_ratio_alignment(wanted, self.keyed)
@@ -144,37 +128,31 @@ class Paper:
 
     def _name_place(self, start: int) -> str:
         """Return the page of a PDF, or the line of another file, on which a compared character stands."""
-        # A piece without compared characters may be found at the very end, after the last place.
+        # A piece without compared characters may be found after the last place.
         place = self.places[min(start, len(self.places) - 1)]
         number = sum(begin <= place for begin in self.starts)
         return f"{'p.' if self.pdf else 'line'} {number}"
 
     def _cut_passage(self, start: int, end: int) -> str:
-        """Return the passage of the text that has the compared characters from ``start`` up to ``end``.
+        """Return the passage with the compared characters from ``start`` up to ``end``, which is left out.
 
-        The character ``end`` is not among them. Words at both ends of the passage are completed, by at most
-        `WORD` characters.
+        Words at both ends are completed, by at most `WORD` characters.
         """
         first, last = self.places[start], self.places[end - 1]
         before = re.search(r"\S*\Z", self.text[max(0, first - WORD) : first])
         after = re.match(r"\S*", self.text[last : last + WORD])
         assert before is not None and after is not None
         passage = before[0] + self.text[first:last] + after[0]
-        # A word that is divided at the end of a line becomes one again.
         return re.sub(r"(?<=\w)-\n(?=\w)", "", passage)
 
 
 def _name_differences(quote: str, passage: str) -> str:
-    """Name the words in which a passage differs from a quotation, e.g. ``“thus” is “so”``.
-
-    Words are compared by `find_compared`. Without a difference the text is empty.
-    """
+    """Name the words in which a passage differs from a quotation, e.g. ``“thus” is “so”``."""
     ours, theirs = quote.split(), passage.split()
     our_keys = [find_compared(word)[0] for word in ours]
     their_keys = [find_compared(word)[0] for word in theirs]
     steps = list(Levenshtein.opcodes(our_keys, their_keys))
-    # A passage may begin or end with letters of a neighboring word. So words that only the passage has do not
-    # count at its ends.
+    # A passage may begin or end with letters of a neighboring word.
     if steps and steps[0].tag == "insert":
         steps = steps[1:]
     if steps and steps[-1].tag == "insert":
@@ -189,9 +167,7 @@ def _name_differences(quote: str, passage: str) -> str:
 
 
 def compare(files: Sequence[str], paper: str = "") -> list[str]:
-    """Return a line for each quotation: first those found, then those nearly found, then those not found.
-
-    One more line says how many there are of each.
+    """Return a line for each quotation: found, nearly found or not found; and a line of their numbers.
 
     Args:
         files: PDF, TeX or text files. For each quotation the file with the most similar passage counts.

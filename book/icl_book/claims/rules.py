@@ -39,8 +39,7 @@ SYNTAX = (
 )
 FUNCTIONS = {"exp": math.exp, "log10": math.log10, "sqrt": math.sqrt}
 
-#: With these labels arithmetic is tried before there is a case. Every label is pi, because a denominator with
-#: pi is hardly ever zero. The functions are here, too, since `eval` looks names up here first.
+#: With these labels arithmetic is tried before there is a case. A denominator with pi is hardly ever zero.
 ANY: Mapping[str, Any] = defaultdict(lambda: math.pi, FUNCTIONS)
 
 
@@ -49,8 +48,8 @@ class Amount:
     """A number, arithmetic in a case's labels, or a choice of these. A call with labels returns its value.
 
     Raises:
-        ValueError: If ``spec`` is something else. A call raises it if a label is missing, or if a choice has
-            no entry for the value of its label.
+        ValueError: If ``spec`` is something else, or in a call if a label is missing or its value has no
+            entry.
     """
 
     spec: Any
@@ -68,8 +67,7 @@ class Rule:
     """A rule. A call with a case's labels returns the permitted range, which includes the tolerance.
 
     Raises:
-        ValueError: If ``spec`` has not one of the forms in the docstring of this module. A call raises it as
-            in `Amount`.
+        ValueError: If ``spec`` has not one of the forms in the docstring of this module, or as in `Amount`.
     """
 
     spec: Any
@@ -99,13 +97,8 @@ class Rule:
 
 
 def _list_options(spec: Any) -> Iterator[Any]:
-    """Yield every rule or amount that the choices in ``spec`` may lead to; without a choice, ``spec``.
-
-    Raises:
-        ValueError: If the value of ``by`` is neither a label nor arithmetic.
-    """
+    """Yield every rule or amount that the choices in ``spec`` may lead to; without a choice, ``spec``."""
     if isinstance(spec, Mapping) and "by" in spec:
-        # The value of ``by`` may be arithmetic, so it is tried, too.
         _evaluate(spec["by"], ANY)
         for key, option in spec.items():
             if key != "by":
@@ -115,11 +108,7 @@ def _list_options(spec: Any) -> Iterator[Any]:
 
 
 def _choose(spec: Any, labels: Mapping[str, Any]) -> Any:
-    """Return the rule or amount that these labels choose. A choice may lead to a further choice.
-
-    Raises:
-        ValueError: If a label is missing, or its value has no entry.
-    """
+    """Return the rule or amount that these labels choose. A choice may lead to a further choice."""
     while isinstance(spec, Mapping) and "by" in spec:
         value = _evaluate(spec["by"], labels)
         if value not in spec and "otherwise" not in spec:
@@ -130,20 +119,13 @@ def _choose(spec: Any, labels: Mapping[str, Any]) -> Any:
 
 
 def _evaluate(amount: Any, labels: Mapping[str, Any]) -> Any:
-    """Return a number as it is, or the value of arithmetic.
-
-    If the arithmetic is one label alone, its value may be a text.
-
-    Raises:
-        ValueError: If ``amount`` is neither a number nor arithmetic, or if a label is missing.
-    """
+    """Return a number as it is, or the value of arithmetic, a text if it is one label alone."""
     if isinstance(amount, bool) or not isinstance(amount, str | int | float):
         raise ValueError(f"{amount!r} is not a number, arithmetic or a choice by a label")
     if not isinstance(amount, str):
         return amount
     try:
-        # This cannot run anything else: the code has neither attributes nor text, and its only names are
-        # labels and `FUNCTIONS`.
+        # The code has neither attributes nor text, and its only names are labels and `FUNCTIONS`.
         return eval(_compile_arithmetic(amount), {"__builtins__": {}} | FUNCTIONS, labels)
     except NameError as error:
         has = f"the case has {list(labels)}"
