@@ -72,58 +72,55 @@ plt.show()
 # slides along its curve. If the target moves instead, the point drops to a lower curve. Both ways lead to the loss $\frac1{16}$
 # (dashed). But the two curves have different slopes there, so that the next steps differ.
 #
-# **In short.** For one step, yes: moved query tokens, or a moved target, can give exactly the loss of a gradient step on the
-# weights. But the next gradient differs, after a move of the target by up to
-# [0.5](<judged:P2.icl.equivalence|gradient, normalized|.1f>) times the length of the longer gradient. Can a softmax layer make the
-# step? A layer that is fitted to one problem nearly can (its cosine with the step is
-# [0.98](<judged:P2.icl.imitates|fitted to one problem, n = 12, d = 4|.2f>)). A single layer for all problems does not see the
-# targets, and only shrinks every query token.
+# **In short.** For one step, yes. Move the query tokens in a suitable way, and leave the weights: the loss becomes exactly what a
+# gradient step on the weights would make it. But the next gradient differs. Can a softmax layer make this move? A layer that is
+# fitted to one problem nearly can: the cosine with the gradient step is
+# [0.98](<judged:P2.icl.imitates|fitted to one problem, n = 12, d = 4|.2f>). One layer for all problems cannot, because it does not
+# see the targets. It only shrinks every query token.
 #
 # <details><summary>How sure?</summary>
 #
 # - That the loss is the same is [an identity](judged:P2.icl.identity), by the choice of the new target. That the next gradients
 #   differ was [computed along a path](judged:P2.icl.equivalence) of gradient descent on one random problem. On other problems the
 #   difference has another size.
-# - What softmax layers do was [sampled](judged:P2.icl.imitates) on random problems with 12 tokens in 4 dimensions.
+# - What softmax layers do was [sampled](judged:P2.icl.imitates) on random problems with 12 tokens in 4 dimensions. For the layer of
+#   all problems each move is divided by its length before the fit.
 # - Whether "equivalent" is the right word depends on what should be equal: [the card](judged:P2.icl.equivalence) judges the loss,
 #   the next gradient and the scores.
 # - No statement judged on this page comes from paper 2 itself. Its abstract announces a main result on in-context learning, which
 #   is in none of our sources. The statements come from a machine-written summary of it, from public reviews of a related paper, and
 #   from this book.
 # - We fit single layers by least squares. About trained transformers this page says nothing.
+# - What is known: [von Oswald et al. (2023)](cite:vonoswald2023) give a linear attention layer whose output is one step of gradient
+#   descent on the examples in its prompt, and find layers that training brings close to it.
+#   [Akyürek et al. (2023)](cite:akyurek2023) find that trained transformers predict linear functions as gradient descent, ridge
+#   regression or least squares would, depending on depth and noise. In these papers the step is made on a *linear regression inside
+#   the prompt*. Paper 2 and its relatives ask about another step, on the *weights of a softmax*, which is the subject of this page.
 #
 # </details>
 #
 # ## Why
 #
-# The question has a history. [von Oswald et al. (2023)](cite:vonoswald2023) give a linear attention layer whose output is one step
-# of gradient descent on the examples in its prompt, and find layers that training brings close to it.
-# [Akyürek et al. (2023)](cite:akyurek2023) find that trained transformers predict linear functions as gradient descent, ridge
-# regression or least squares would, depending on depth and noise. In these papers the step is made on a *linear regression inside
-# the prompt*. Paper 2 and its relatives ask about another step, on the *weights of a softmax*. This second step is our subject.
+# A [softmax regression](#term-softmax-regression) compares a row $f$ of softmax values with a target row $b$. Its loss depends only
+# on the residual $f-b$. Three things can move and change the residual: the weights, the tokens (as in a prompt) and the target. Two
+# moves that lead to the same residual lead to the same loss. In this sense they are equivalent.
 #
-# A [softmax regression](#term-softmax-regression) compares softmax rows $f$ with targets $b$, and its loss depends on the residual
-# $f-b$. A move of the weights changes the residual. A move of the tokens, as in a prompt, changes it too. And so does a suitable
-# move of the target, while weights and tokens stay. In this sense the three moves are equivalent.
+# Where do the moves part? Let us follow the picture. Two tokens have the scores $(0,0)$, so that softmax gives
+# $f=(\frac12,\frac12)$. The target is $b=(1,0)$. A step of the weights changes the scores to $(\ln3,0)$, and softmax then gives
+# $f=(\frac34,\frac14)$. The residual $f-b$ is now $(-\frac14,\frac14)$.
 #
-# Where do they part? Let us follow the picture. Two tokens have the scores $(0,0)$, and the target is $(1,0)$. A step of the
-# weights changes the scores to $(\ln3,0)$, so that the row moves from $(\frac12,\frac12)$ to $(\frac34,\frac14)$. The
-# residual is then $(-\frac14,\frac14)$. Now leave the scores, and take $(\frac34,\frac14)$ for the target. The residual is
-# again $(-\frac14,\frac14)$, and the loss $\frac1{16}$ is the same.
+# Now let the scores stay at $(0,0)$, and move the target to $b=(\frac34,\frac14)$. The residual is again $(-\frac14,\frac14)$, and
+# so the loss is the same.
 #
-# But the gradient in the scores is the residual times the Jacobian of softmax, and the Jacobian depends on the scores. Put
-# $v=(1,-1)^\top$. If the weights have moved, the Jacobian is $\frac3{16}vv^\top$. If the target has moved, it is still
-# $\frac14vv^\top$. So the next gradient step differs.
-#
-# There is another reason for caution. A target with the same loss exists for *every* move of the tokens, even for a move that
-# raises the loss. So the existence of such a target does not show that the tokens have learned anything.
+# But the next gradient is not the same. The gradient in the scores is the residual times the derivative of softmax. Softmax is steep
+# at the scores $(0,0)$ and flatter at $(\ln3,0)$. So the two gradients differ, although the residuals agree.
 #
 # ## The experiment
 #
-# Let us make the step in three ways, with matrices. The scores are $A_1XA_2^\top$, with query tokens as the rows of $A_1$, keys as
-# the rows of $A_2$ and weights $X$. The targets are the rows of $B$. Either the weights make a gradient step, or the query tokens
-# move, or the targets move. The table compares the loss, the next gradient, and the loss after one more step of the weights. To try
-# seven dimensions, change the line `n, d = 12, 4`.
+# Let us make the step in three ways, now with matrices. The rows of $A_1$ are query tokens, the rows of $A_2$ are keys, and $X$
+# holds the weights. The scores are $A_1XA_2^\top$, and the targets are the rows of $B$. First the weights make a gradient step. Then
+# the query tokens move instead, and then the targets. The table has the loss after each move, the length of the next gradient, and
+# the loss after one more step of the weights. To try seven dimensions, change the line `n, d = 12, 4`.
 
 # %% tags=["experiment"]
 import numpy as np
@@ -159,14 +156,22 @@ for moved, (queries, weights, targets) in three.items():
 pd.DataFrame(after).round(4)
 
 # %% [markdown]
-# The loss is the same in all three rows. The lengths of the next gradient differ, and so do the losses after the next step.
+# The loss is the same in all three rows. But the next gradients have different lengths, and the next step leads to different losses.
 #
-# Is this so at every step? The next table and figure follow gradient descent. The step size is one over the largest absolute
-# eigenvalue of the Hessian. There are two problems: the [normalized](#term-normalized) one, and the [rescaled](#term-rescaled) one,
-# in which row $j$ of the residual is multiplied by the sum of row $j$ of the exponentials. The table has the largest relative
-# difference along the path. The columns "loss" and "gradient" compare a move of the weights with a move of the targets. The column
-# "loss, tokens" compares a move of the query tokens with a move of the targets. The column "scores" compares the scores after a
-# move of the query tokens and after a move of the weights.
+# Is this so at every step? Let us follow gradient descent with two losses: the usual one, called [normalized](#term-normalized), and
+# a [rescaled](#term-rescaled) one, which gives each row of the residual a factor. The next table has the largest relative difference
+# along the path:
+#
+# - *loss* and *gradient* compare a move of the weights with a move of the targets,
+# - *loss, tokens* compares a move of the query tokens with a move of the targets,
+# - *scores* compares a move of the query tokens with a move of the weights.
+#
+# <details><summary>The factor of the rescaled loss, and the size of the steps</summary>
+#
+# In the rescaled problem row $j$ of the residual is multiplied by the sum of row $j$ of the exponentials. The step size is one over
+# the largest absolute eigenvalue of the Hessian.
+#
+# </details>
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 rng = stream(seed, "monte carlo")
@@ -238,7 +243,8 @@ plt.show()
 # **Two gradients along a path.** Relative difference between the gradient after a step of the weights and the gradient after
 # the move of the targets that replaces this step. The two gradients differ at every step, although the losses agree.
 #
-# The next card tests that the losses are equal.
+# All differences in the table are rounding errors, except for those of the gradient. With the normalized loss the two gradients
+# differ by up to [0.5](<judged:P2.icl.equivalence|gradient, normalized|.1f>) times the length of the longer one.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 worst = largest.reset_index()
@@ -279,9 +285,9 @@ judge("P2.icl.identity", [weights, tokens])
 #
 # ## Which layer makes the step?
 #
-# How must the query tokens move? Let $P=\partial L/\partial S$ be the matrix of derivatives of the loss in the scores $S$.
-# The gradient in the weights is $A_1^\top PA_2$ ([the tensor trick](tensor_trick.ipynb)), and a step of size $\eta$ is
-# $X_{t+1}=X_t-\eta A_1^\top PA_2$. If $X_t$ is invertible, the tokens
+# How must the query tokens move to replace a gradient step? Let $P$ be the matrix of derivatives of the loss in the scores. The
+# gradient in the weights is then $A_1^\top PA_2$ ([the tensor trick](tensor_trick.ipynb)). A step of size $\eta$ leads from the
+# weights $X_t$ to $X_{t+1}=X_t-\eta A_1^\top PA_2$. If $X_t$ is invertible, the new tokens
 #
 # <a id="eq-icl-layer"></a>
 #
@@ -289,20 +295,19 @@ judge("P2.icl.identity", [weights, tokens])
 # A_1'=A_1X_{t+1}X_t^{-1}=A_1-\eta\,(A_1A_1^\top)\,(PA_2X_t^{-1})
 # $$
 #
-# have the same scores, $A_1'X_tA_2^\top=A_1X_{t+1}A_2^\top$. Read the right-hand side as a layer: it is one **linear**
-# self-attention layer with a residual connection, with the scores $A_1A_1^\top$ and the values $PA_2X_t^{-1}$. The values
-# depend on the targets through $P$. A layer that sees only $A_1$ cannot compute them.
+# do with the old weights what the old tokens do with the new weights: both give the scores $A_1'X_tA_2^\top=A_1X_{t+1}A_2^\top$.
 #
-# Does the layer need attention at all? Write $G=A_1^\top PA_2$. Then [the layer](#eq-icl-layer) is also
-# $A_1'=A_1(I-\eta GX_t^{-1})$, which multiplies every query token by the same $d\times d$ matrix. So attention is not needed.
+# Read the right-hand side as a layer. It is one **linear** self-attention layer with a residual connection, with the scores
+# $A_1A_1^\top$ and the values $PA_2X_t^{-1}$. The values depend on the targets through $P$. So a layer that sees only $A_1$ cannot
+# compute them.
 #
-# **And a softmax layer?** Take $A_1'=A_1+\mathrm{softmax}(cA_1A_1^\top)\,A_1V$ with a $d\times d$ matrix $V$ and a
-# sharpness $c$. We fit $V$ by least squares to the move of the tokens in [the linear layer](#eq-icl-layer), in two ways. In
-# the first, each problem gets a matrix $V$ of its own, which may depend on the targets. In the second, one $V$ serves all
-# problems, like the weights of a trained layer, and each move is first divided by its length.
+# Is attention needed for the move? It is not, because $A_1'=A_1(X_{t+1}X_t^{-1})$ multiplies every query token by the same
+# $d\times d$ matrix.
 #
-# Then we compare how the layer and the gradient step move the scores. At $c=0$ the layer takes plain averages, and at
-# $c=16$ most tokens attend almost only to themselves. For comparison we also fit $A_1'=A_1+A_1V$, which has no attention.
+# **And a softmax layer?** Let us fit the layer $A_1'=A_1+\mathrm{softmax}(cA_1A_1^\top)\,A_1V$ to this move. We fit the
+# $d\times d$ matrix $V$ by least squares, and keep the *sharpness* $c$ fixed. There are two fits. In the first, each problem gets a
+# matrix $V$ of its own, which may depend on its targets. In the second, one $V$ serves all problems, like the weights of a trained
+# layer. Then we compare how the layer and the gradient step move the scores.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fits = measured.fit_imitations(
@@ -328,23 +333,26 @@ plt.show()
 
 # %% [markdown]
 # **A layer beside a gradient step.** Median cosine between two moves of the scores, one by a layer and one by a gradient
-# step, against the sharpness $c$ of the layer. A cosine of 1 means the same direction. Without attention ("none") every
-# query token is multiplied by a matrix. The line is for query tokens that are all shrunk by one factor. Intervals are mostly
-# smaller than the marks.
+# step, against the sharpness $c$. A cosine of 1 means the same direction. Without attention ("none") every query token is
+# multiplied by a fitted matrix. The line is for query tokens that are all shrunk by one factor. Intervals are mostly smaller than
+# the marks.
 #
-# A layer fitted to each problem comes close to 1, except at $c=0$. Why is this layer so good? A standard normal vector $a$,
-# weighted with $e^{c\,a\cdot q}$, has the mean $cq$. So the softmax average of Gaussian tokens is nearly a multiple of the query
-# $q$, and the softmax layer, too, nearly multiplies every query token by a matrix.
+# A layer fitted to each problem comes close to 1, except at $c=0$, where it takes plain averages. Why is this layer so good? Because
+# the softmax average of Gaussian tokens is nearly a multiple of the query token. So the layer, too, nearly multiplies every query
+# token by a matrix.
 #
 # One layer for all problems reaches a median cosine of
 # [0.64](<judged:P2.icl.imitates|one layer for all problems, n = 12, d = 4|.2f>). Shrinking every query token by one factor reaches
-# the same cosine, and the layer nearly does this: the cosine between its matrix $V$ and $-I$ is
-# [0.997](<judged:P2.icl.imitates|its matrix against -1, n = 12, d = 4|.3f>). Why does it shrink tokens? The entries of our random
-# targets have the mean $\frac1n$. So the steps of all problems have a pull towards equal attention weights in common, and smaller
-# scores make the weights more equal. The rest of the step depends on the targets, which the layer does not see.
+# about as much. The layer nearly does this: the cosine between its matrix $V$ and $-I$ is
+# [0.997](<judged:P2.icl.imitates|its matrix against -1, n = 12, d = 4|.3f>). Why does the layer shrink tokens? The steps of all
+# problems have one pull in common, towards equal attention weights, and shorter query tokens have more equal weights. The rest of
+# each step depends on the targets, which the layer does not see.
 #
-# <details><summary>The pull towards equal weights</summary>
+# <details><summary>The softmax average of Gaussian tokens, and the pull towards equal weights</summary>
 #
+# A standard normal vector $a$, weighted with $e^{c\,a\cdot q}$, has the mean $cq$, a multiple of the query $q$.
+#
+# The entries of our random targets have the mean $\frac1n$, and smaller scores make the attention weights more equal.
 # The average of the loss over the targets is $\frac12\sum_{j,k}(F_{jk}-\frac1n)^2$ plus a constant. It is least at $X=0$,
 # where all attention weights are equal. In the control of the card the targets are the softmax rows at the weights $2X$.
 # There the gradient step tends to enlarge the scores.
@@ -376,27 +384,6 @@ for side, listed in (("right", right), ("wrong", wrong)):
 judge("P2.icl.imitates", evidence["right"], evidence["wrong"])
 
 # %% [markdown]
-# **Exercise 3.** A gradient step changes the scores by $-\eta(A_1A_1^\top)P(A_2A_2^\top)$, and $X$ enters only in
-# $P=\partial L/\partial S$, through the scores $S$. What follows for two different matrices $X$ with the same scores?
-#
-# <details><summary>Solution</summary>
-#
-# The scores stay equal in all further steps, because their change depends only on the scores, the targets and the two fixed
-# matrices $A_1A_1^\top$ and $A_2A_2^\top$.
-#
-# </details>
-#
-# **Exercise 4.** Let each token also carry its target, as in $(A_1[j,:],b_j)$, and use one $V$ for all problems. Can the
-# layer now find the direction of the gradient step?
-#
-# <details><summary>Solution</summary>
-#
-# In general it cannot. The matrix $P$ depends jointly on $F$ and $B$, whereas the values of the layer, which are linear
-# in the tokens, can carry $B$ but not $F$. An exception is $X\approx0$, where $F\approx\frac1n11^\top$. There
-# $P\approx\frac1n(\bar B-B)$ is linear in $B$, where $\bar B$ is $B$ with each entry replaced by the mean of its row.
-#
-# </details>
-#
 # ## What the paper says
 #
 # The abstract of paper 2 ([Gao et al., 2023](cite:gao2023tensor)) announces a "main result concerning in-context learning".
@@ -405,8 +392,8 @@ judge("P2.icl.imitates", evidence["right"], evidence["wrong"])
 # > **Equivalence** (a machine-written summary of paper 2). In-context learning updates are mathematically equivalent to
 # > gradient descent steps on attention parameters.
 #
-# Whether this is true depends on what must be equal. The losses are equal. If the layer is given $P$, the scores after one step are
-# equal, too. The next gradients are not equal. [(?)](judged:P2.icl.equivalence)
+# Whether this is true depends on what must be equal. The losses are equal. The scores after one step are equal, too, if the layer
+# knows the derivatives $P$ of the loss. The next gradients are not equal. [(?)](judged:P2.icl.equivalence)
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 kinds = {"labels": ["kind"]}
@@ -430,6 +417,31 @@ judge(
 )
 
 # %% [markdown]
+# ## For specialists
+#
+# **Exercise 3.** A gradient step changes the scores by $-\eta(A_1A_1^\top)P(A_2A_2^\top)$. The matrix $P$, the derivative of the loss
+# in the scores, depends on the weights $X$ only through the scores. What follows for two different matrices $X$ with the same scores?
+#
+# <details><summary>Solution</summary>
+#
+# The scores stay equal in all further steps, because their change depends only on the scores, the targets and the two fixed
+# matrices $A_1A_1^\top$ and $A_2A_2^\top$.
+#
+# </details>
+#
+# **Exercise 4.** Let each token also carry its target, as in $(A_1[j,:],b_j)$, and use one $V$ for all problems. Can the
+# layer now find the direction of the gradient step?
+#
+# <details><summary>Solution</summary>
+#
+# In general it cannot. The matrix $P$ depends jointly on $F$ and $B$, whereas the values of the layer, which are linear
+# in the tokens, can carry $B$ but not $F$. An exception is $X\approx0$, where $F\approx\frac1n11^\top$. There
+# $P\approx\frac1n(\bar B-B)$ is linear in $B$, where $\bar B$ is $B$ with each entry replaced by the mean of its row.
+#
+# </details>
+#
+# ### The related paper that asked first
+#
 # The question comes from a related paper, on one softmax regression $L(x)=\frac12\Vert f(x)-b\Vert^2$ with
 # $f=\langle e^{Ax},1\rangle^{-1}e^{Ax}$. According to public reviews, [Li et al. (2024)](cite:li2024closeness) prove two
 # statements. Let $R$ bound the norms of $A$ and of $x$. Let $M$ be the paper's constant
@@ -444,8 +456,6 @@ judge(
 # the direction of a gradient step? They do not: a move in the opposite direction has the same length and obeys the same bound. The
 # abstract of this paper reports that trained models "show great similarity". That sentence is about experiments, which we have not
 # repeated.
-#
-# ## For specialists
 #
 # ### The move of the targets
 #
