@@ -89,22 +89,27 @@ plots.label_ends(ax)
 plt.show()
 
 # %% [markdown]
-# **The window during training.** The mean diagonal of $M$ during plain gradient steps on [ReLU functions](#term-class) with the
-# Lipschitz constants $L$. Points are trained layers. Solid lines are the computed paths, which tend to the exact best $w$ (dotted).
+# **The window during training.** The matrix $M$ of a layer compares each example with the query. Its mean diagonal $w$ is drawn
+# against
+# the step of plain gradient descent. A larger $w$ means a narrower window. Each color is for [ReLU functions](#term-class) with one
+# Lipschitz constant $L$. Points are trained layers. Solid lines are computed beforehand, and tend to the exact best $w$ (dotted).
 #
-# **In short.** Yes: training narrows the window from equal weights towards the best one. Plain gradient steps get there slowly, and Adam
-# faster. On ReLU functions plain gradient steps follow a
-# path that can be computed beforehand: at $L=8$ the $w$ of trained layers is [1.00](<judged:P1.F3.flow|L = 8|.2f>) times the $w$ of
-# the path. Steeper functions lead to a larger $M$. If all matrices of the layer are trained, they take the form that the authors'
-# analysis assumes, except for the factor that multiplies the labels. The authors set this factor to one, and with strong noise
-# training finds [0.87](<judged:P1.P.corner|ReLU, d = 3, n = 20, L = 1, $\sigma$ = 1|.2f>).
+# **In short.** Yes: training narrows the window from equal weights towards the best one. Plain gradient steps follow a path that
+# can be
+# computed beforehand: at $L=8$ the $w$ of trained layers is [1.00](<judged:P1.F3.flow|L = 8|.2f>) times the $w$ of the path. Steeper
+# functions lead to a larger $M$. If all matrices of the layer are trained, they take the form that the authors' analysis assumes.
+# Only
+# one factor differs. The authors multiply the labels by one, and with strong noise training finds
+# [0.87](<judged:P1.P.corner|ReLU, d = 3, n = 20, L = 1, $\sigma$ = 1|.2f>).
 #
 # <details><summary>How sure?</summary>
 #
 # - The path: [a card](judged:P1.F3.flow) divides the $w$ of each layer by that of the path, averaged over the last three quarters
 #   of the steps. Two of three replications had left it undecided, so that it now uses four times as many layers.
 # - How $\|M\|$ grows with $L$: a card for [ReLU functions](judged:P1.F3.relu) and one for [cosines](judged:P1.F3.cosine). The first
-#   is open for the optimizer Adam. The second depends on whether one counts waves that are too fast for the context.
+#   is open for the optimizer Adam. The second depends on whether one counts waves that are too fast for the context. Both compare the
+#   norm at each $L$ with the norm at the next smaller $L$, after a quarter, half and all of the training, and the least favorable of
+#   the three comparisons counts. Layers with the same seed see the same tokens and noise for all $L$.
 # - All matrices free: [a card on the form](judged:P1.P.block) and [a card on the factor](judged:P1.P.corner). The number in the
 #   summary is for $d=3$, $n=20$ and $L=\sigma=1$. In a trial with $\sigma=0.1$ and $d=2$ one of ten layers stayed far from the
 #   others, which is why the form is judged at $\sigma=0.3$. The factor is judged in a single dimension.
@@ -119,38 +124,50 @@ plt.show()
 #
 # ## Why
 #
-# A layer starts with $M=0$, where all examples have the same weight and the [window](#term-window) is the whole sphere. Which way does
-# the first step go? Let $p$ be the prediction, and let $\omega_i$ be the weights. The gradient of $(p-y_q)^2$ in $M$ is
+# A layer starts with $M=0$. All examples then have the same weight, and the [window](#term-window) is the whole sphere. Which way
+# does
+# the first step go?
+#
+# An example $x_i$ has the score $x_i^\top Mx_q$ with the query $x_q$. Softmax turns the scores into weights $\omega_i$, and the
+# prediction $p=\sum_i\omega_iy_i$ averages the labels $y_i$. The label of the query is $y_q$. The gradient of the squared error
+# $(p-y_q)^2$ in $M$ is
 #
 # $$2(p-y_q)\sum_i\omega_i(y_i-p)\,x_ix_q^\top.$$
 #
-# Take two examples with labels $1$ and $0$ and a query with label $1$. At $M=0$ both weights and $p$ are $\frac12$, and the gradient is
-# $-\frac14(x_1-x_2)x_q^\top$. The step goes against it. It raises the score of the first example, which has the label of the query,
-# and lowers the score of the second.
+# Take two examples with labels $1$ and $0$ and a query with label $1$. At $M=0$ both weights and $p$ are $\frac12$, and the
+# gradient is
+# $-\frac14(x_1-x_2)x_q^\top$. The step goes against the gradient. So the step raises the score of the first example, which has the
+# label of the query, and lowers the score of the second.
 #
-# On average over random functions nearby examples have labels like that of the query. So the scores of nearby examples rise, and
-# the window narrows until it is the best one, $M=w^*I$ with the best [window parameter](#term-window-parameter) $w^*$. For ReLU
-# functions the mean first step of size $\eta$ leads to $M=w_1I$ with
+# On average over random functions, nearby examples have labels like that of the query. So the scores of nearby examples rise, and
+# the window narrows until it is the best one. The matrix is then $M=w^*I$, with the best
+# [window parameter](#term-window-parameter) $w^*$.
 #
-# $$w_1=\eta\,\frac{L^2}{3d^3}\Big(1-\frac1n\Big).$$
+# Why do steeper functions lead to a larger $M$? For ReLU functions the first step is proportional to $L^2$. The best $w$ is larger as
+# well.
 #
-# Doubling $L$ makes the first step *four times* as large, and the best $w$ is larger as well. Adam divides each step by the size of
-# the gradient, so that at first $M$ grows at about the same speed for all $L$.
-#
-# What if a function oscillates several times between neighboring examples? Then the examples say almost nothing about the query.
-# The best prediction is the mean of all labels, and $M$ stays near zero.
-#
-# **The path.** Let $\mathcal L(w)$ be the [population risk](#term-population-risk) of $M=wI$. With infinitely many contexts in a
-# step and infinitely small steps, $M$ stays equal to $wI$, and $w$ starts at zero and solves
+# **The path.** How was the solid line computed? Let $\mathcal L(w)$ be the [population risk](#term-population-risk) of $M=wI$,
+# that is,
+# the mean error over all functions and contexts. If steps are very small and use this exact mean, $M$ stays equal to $wI$. Its $w$
+# starts at zero and moves down the slope of the risk:
 #
 # $$\dot w=-\frac1d\,\mathcal L'(w).$$
 #
-# A step of size $\eta$ advances the time by $\eta$.
+# <details><summary>Time on the path, and the first step in a formula</summary>
+#
+# A gradient step of size $\eta$ advances the time by $\eta$.
+#
+# For ReLU functions the mean first step of size $\eta$ leads to $M=w_1I$ with
+#
+# $$w_1=\eta\,\frac{L^2}{3d^3}\Big(1-\frac1n\Big).$$
+#
+# </details>
 #
 # ## The experiment
 #
-# The next cell is the whole pretraining of one [layer](#term-unit). At each step it sees fresh contexts of twenty labeled examples,
-# each with a query whose label it has to predict. The table puts the layer's $w$, the mean diagonal of $M$, beside the path. To try
+# The next cell is the whole pretraining of one [layer](#term-unit). Each step draws fresh contexts of twenty labeled examples, and a
+# query in each whose label the layer has to predict. The table puts the layer's $w$, the mean diagonal of $M$, beside the path.
+# To try
 # seven dimensions, change the line `d = 3`. To try Adam, use the line in the comment.
 
 # %% tags=["experiment"]
@@ -185,8 +202,8 @@ table.astype(float).round(2)
 # The layer follows the path within a few percent, and after 320 steps it is half of the way to the best $w$. Adam arrives in the
 # same number of steps.
 #
-# The layers of the figure stop on the way, too. How many steps would they need? The next table has $w$ on the path divided by the
-# best $w$, after as many steps as in the figure, after ten times as many and after a hundred times as many.
+# How many plain steps would be enough? The next table has $w$ on the path divided by the best $w$: after as many steps as in the
+# figure, after ten times as many, and after a hundred times as many.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 reached = []
@@ -241,7 +258,8 @@ judge(
 #
 # For even functions the risk does not change if $M$ becomes $-M$, so the mean gradient at $M=0$ is zero, and at first
 # only the randomness of the batches moves $M$. With $w^*I$ also $-w^*I$ is a minimizer, and about half of the units
-# trained on $\cos(4u\cdot x)$ end near $-w^*I$. These units attend to the tokens opposite the query.
+# trained on $\cos(4u\cdot x)$ end near $-w^*I$. These units attend to the tokens opposite the query. A norm does not show the sign
+# of $w$.
 #
 # </details>
 #
@@ -253,8 +271,7 @@ judge(
 # > with larger $L$, on both ReLU and Cosine tasks, with both isotropic and non-isotropic $x_i$.
 #
 # With plain gradient steps we find the same wherever the exact $w^*$ grows with $L$. The figure at the top of the page shows ReLU
-# functions on isotropic tokens. The next figure has the other three combinations. Layers with the same seed see the same tokens and
-# noise for all $L$.
+# functions on isotropic tokens. The next figure has the other three combinations.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 root = np.diag(np.linspace(1.5, 0.5, dim))  # axes of non-isotropic tokens
@@ -346,15 +363,17 @@ plt.show()
 # of these medians. Bottom right: the exact best $w$ of the cosine class (lines), and the norms of the isotropic layers at the end of
 # training (points). In the first three panels $\|M\|$ is larger for larger $L$, except for the shortest waves.
 #
-# The two cards below compare the norm at each $L$ with the norm at the next smaller $L$, after a quarter, half and all of the
-# training. The least favorable of the three comparisons counts. For cosines only those $L$ count whose waves the context can
-# *resolve*, which we take to mean that the exact $w^*$ is larger than at the next smaller $L$. A norm does not show the sign of
-# $w$: Exercise 2 says why some layers on cosines end near $-w^*I$.
+# Why are the shortest waves an exception? They oscillate several times between neighboring examples. So the examples say almost
+# nothing
+# about the query, and the best prediction is the mean of all labels. The exact $w^*$ is then small, as the last panel shows. Our
+# card on
+# cosines therefore counts only those $L$ for which $w^*$ is larger than at the next smaller $L$.
 #
-# **And with Adam?** With Adam the norms for all $L$ start to grow at the same time, because the size of Adam's steps does not depend on the
-# size of the gradient. Later they separate, and a larger $L$ has the larger $\|M\|$. The table has the medians of $\|M\|$ over the
-# seeds for ReLU functions. After a quarter of the training the norms for the two largest $L$ are still too close for a verdict.
-# [(?)](judged:P1.F3.relu)
+# **And with Adam?** The optimizer Adam divides each step by the size of the gradient. So the norms for all $L$ start to grow at
+# the same
+# speed. Later they separate, and a larger $L$ has the larger $\|M\|$. The table has the medians of $\|M\|$ for ReLU functions.
+# After a quarter of the training the norms for the two largest
+# $L$ are still too close for a verdict. [(?)](judged:P1.F3.relu)
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 adam = pretraining.trained_norms(
@@ -417,8 +436,9 @@ judge(
 # %% [markdown]
 # ### All matrices free
 #
-# On the authors' slides a token is $z=(x,y)$, and the query has a zero in place of its label. Their analysis trains a part of the
-# matrices and gives the others this form:
+# Until now we trained only $M$. A whole layer has the matrices $W_K$, $W_Q$ and $W_V$ for keys, queries and values. On the authors'
+# slides each token $z=(x,y)$ holds an input with its label, and the query has a zero in place of its label. The authors' analysis
+# trains a part of the matrices and gives the others this form:
 #
 # <a id="eq-blocks"></a>
 #
@@ -430,10 +450,10 @@ judge(
 # > **Rebuttal**, on training all of $W_V,W_K,W_Q$ and finding this form: "We indeed observe this decomposition
 # > empirically".
 #
-# We observe it, too. We train the $(d+1)\times(d+1)$ matrices $W_K$ and $W_Q$ and the last row $(v^\top,c)$ of $W_V$ on ReLU
-# functions, with all entries random at the start. The other rows of $W_V$ do not enter the prediction. As a control we train on
-# *leaning* functions, which all rise in the same direction: $f(x)=a\,e_1^\top x$ with a random $a>0$. The label of a token then
-# tells something about its $x$. A layer that uses this information does not have [the form](#eq-blocks).
+# We observe it, too. We train $W_K$, $W_Q$ and the last row $(v^\top,c)$ of $W_V$ on ReLU functions, with all entries random at the
+# start. As a control we train on *leaning* functions, which all rise in the same
+# direction. There the label of a token tells something about its $x$, and a layer that uses this information does not have
+# [the form](#eq-blocks).
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 full_training = {
@@ -503,12 +523,15 @@ axes[1, 0].set_ylabel(r"$(v^\top, c)$")
 plt.show()
 
 # %% [markdown]
-# **A trained layer, entry by entry.** The matrices of the layer with seed 0 after training on ReLU functions: $W_K^\top W_Q$ (top; rows
-# for a token, columns for the query) and the last row of $W_V$ (bottom). [The form](#eq-blocks) appears, except for the last column of
+# **A trained layer, entry by entry.** The matrices of the layer with seed 0 after training on ReLU functions: $W_K^\top W_Q$
+# (top; rows
+# for a token, columns for the query) and the last row of $W_V$ (bottom). [The form](#eq-blocks) appears, except for the last
+# column of
 # $W_K^\top W_Q$.
 #
-# The last column of $W_Q$ multiplies only the label entry of the query, which is zero. So this column gets no gradient and keeps its
-# random initial value. The card takes it as zero.
+# Why not the last column? The last column of $W_Q$ multiplies only the label entry of the query, which is zero. So this column
+# gets no
+# gradient and keeps its random initial value. The card takes it as zero.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 largest_change = (relu.last_column - 1).abs().max()
@@ -523,9 +546,16 @@ judge(
 )
 
 # %% [markdown]
+# ## For specialists
+#
+# ### Three more statements of the rebuttal
+#
 # Three more statements of the rebuttal hold. First, the prediction does not depend on the first $d$ rows of $W_V$. Second, if $W_K$
-# and $W_Q$ have at least $d$ rows, further rows do not change the best $M$. Third, the best $v$ is zero. This needs two conditions:
-# the attention weights must not depend on the labels, and $(f,\epsilon)$ must be as likely as $(-f,-\epsilon)$.
+# and $W_Q$ have at least $d$ rows, further rows do not change the best $M$. Third, the best $v$ is zero. The third statement
+# needs two
+# conditions: the attention weights must not depend on the labels, and $(f,\epsilon)$, the function and the noise of the labels,
+# must be
+# as likely as $(-f,-\epsilon)$.
 #
 # To see the third statement, write the error as $e+v^\top m$, where $e$ is the error for $v=0$ and $m=\sum_i\omega_ix_i$. A change
 # of sign of $f$ and $\epsilon$ turns $e$ into $-e$ and does not change $m$. So in the squared error $e^2+2e\,v^\top m+(v^\top m)^2$
@@ -631,8 +661,6 @@ judge(
 )
 
 # %% [markdown]
-# ## For specialists
-#
 # ### Too few steps in long contexts
 #
 # The best $w$ grows roughly like a power of $n$. If you fit this power to layers that were trained too briefly, the exponent is too
