@@ -267,7 +267,6 @@ def place_on_circle(angles: ArrayLike) -> Tensor:
 class Circle(NamedTuple):
     """One context of a wave on the circle, with the predictions for many w. Angles are in degrees."""
 
-    #: Angles of the examples.
     angles: Array
     labels: Array
     #: Angles at which predictions are shown.

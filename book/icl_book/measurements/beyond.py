@@ -52,8 +52,7 @@ class Labels:
         def label(x: Tensor) -> Tensor:
             ramp = torch.tanh(self.lipschitz * torch.einsum("bd,bnd->bn", q.to(x), x))
             mean = (1 - 2 * self.flipped) * ramp
-            # A uniform u on (-1, 1) is below the mean with the probability (1 + mean) / 2, that of the label
-            # 1.
+            # A uniform u is below the mean with the probability (1 + mean) / 2, that of the label 1.
             u = torch.as_tensor(rng.uniform(-1.0, 1.0, tuple(mean.shape)))
             return torch.where(u.to(mean) < mean, 1.0, -1.0).to(mean)
 

@@ -136,7 +136,6 @@ def search_added_heads(task: Zonal, n: float, noise_std: float) -> tuple[float, 
         values, least = moments.best_values(np.sinh(x), noise_std**2)
         return least if values.min() > 0 else math.inf
 
-    # The search starts at the best pair of these x.
     grid = best_x * np.array([-1.2, -1.0, -0.7, -0.4, -0.1, 0.1, 0.3, 0.5, 0.7, 0.85, 1.0, 1.2])
     single = optimal_heads(task, n, noise_std, heads=1)
     first = min((np.array(pair) for pair in combinations(grid, 2)), key=compute_risk)

@@ -122,7 +122,6 @@ def fit_imitations(
                 ("fitted to one problem", sharpness, median_cosine(own, goals, A2, X)),
                 ("one layer for all problems", sharpness, median_cosine(shared, goals, A2, X)),
             ]
-            # The three layers below are for the judged sharpness only.
             if sharpness != JUDGED:
                 continue
             minus_one = -torch.eye(dim, dtype=V.dtype)

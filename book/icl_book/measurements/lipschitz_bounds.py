@@ -269,7 +269,6 @@ def extreme_curvature(
 
 #: A problem counts as solved when the loss is at most this share of the loss at the start.
 GOAL = 1e-6
-#: Gradient descent stops after this many steps.
 MAX_STEPS = 1_000_000
 
 

@@ -197,7 +197,6 @@ def worst_slopes(
     for dim in dims:
         n, w, risk = compute_far_risk(ReLU(dim, lipschitz), noise_std)
         bounds = [bound_worst_bias(dim, float(w[i]), float(n[i])) for i in range(len(n))]
-        # `lower` has the lower bound at both lengths, `upper` the upper bound.
         lower, upper = np.transpose(bounds)
         for side, bias in (("lower", lower), ("upper", upper)):
             for ratio in ratios:

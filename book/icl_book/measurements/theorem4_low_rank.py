@@ -45,7 +45,6 @@ EVEN = ("quadratic", "cosine")
 
 def least_isotropic(dim: int, rank: int, *, n: float, noise_std: float) -> tuple[float, float]:
     """Return the w of the least risk of M = w I, with a relative error of 1e-3, and this risk."""
-    # The log of the risk has its minimum at the same w as the risk.
     found = minimize_scalar(
         lambda log_w: np.log(
             low_rank_risk(dim, rank, np.exp(log_w), np.exp(log_w), n, noise_std).total
@@ -303,7 +302,6 @@ def change_of_sign(dim: int, rank: int) -> float:
     def gain(c: float) -> float:
         with_e, _ = one_sphere_risk(dim, rank, c, 0.01 * c, np.inf, 0.0)
         without_e, _ = one_sphere_risk(dim, rank, c, 0.0, np.inf, 0.0)
-        # This is negative if the risk with e > 0 is lower.
         return with_e / without_e - 1
 
     return float(brentq(gain, dim, 3 * dim))
