@@ -40,10 +40,10 @@ def matrix_risk(task: Zonal, M: ArrayLike, n: int, noise_std: float) -> MatrixRi
     arguments are those of `population_risk`, but single numbers.
 
     Raises:
-        ValueError: If an argument is out of range, if M is too large for the class (see `population_risk`),
-            or if d > 5, unless the matrices ``M'M`` and ``M + M'`` commute and have at most five joint
-            eigenspaces. For other matrices ``icl.pretrain.metrics.evaluation_error(M, task, noise_std, n)``
-            samples contexts.
+        ValueError: If an argument is out of range, or if M is too large for the class (see
+            `population_risk`). For d > 5 the matrices ``M'M`` and ``M + M'`` must also commute and have at
+            most five joint eigenspaces. For other matrices
+            ``icl.pretrain.metrics.evaluation_error(M, task, noise_std, n)`` estimates the risk.
 
     >>> from icl.tasks import Affine
     >>> risk = matrix_risk(Affine(dim=5), np.zeros((5, 5)), n=20, noise_std=1.0)

@@ -131,8 +131,8 @@ def _average(
 ) -> MonteCarlo:
     """Return the mean of the losses of many contexts, which are drawn in pieces that fit into memory.
 
-    ``compute_losses(tokens, step)`` returns one loss for each context of a piece, whose streams are those of
-    the step. It needs ``n * width`` numbers in memory for each context.
+    ``compute_losses(tokens, step)`` returns one loss for each context of the piece number ``step``, and needs
+    ``n * width`` numbers in memory for each context.
     """
     contexts = integer(contexts, "contexts", 2, 10**8)
     affordable(n * max(dim, width), _MAX_NUMBERS, "n", n, "numbers for one context")
