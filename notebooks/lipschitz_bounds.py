@@ -9,7 +9,8 @@
 # %% [markdown]
 # # How sensitive is softmax? Half of R
 #
-# *If the weights change a little, by how much can a row of attention weights change? And how long a step may training take?*
+# *If the trained weights change a little, how far can a row of attention move? And how long a step may training
+# take?*
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 radii = [0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]  # bounds R on the norms of data and weights
@@ -110,23 +111,25 @@ axes[1].legend()
 plt.show()
 
 # %% [markdown]
-# **Half of R.** Left: the scores of two tokens move by a small distance, and the curve shows which fraction of this distance their
-# softmax row moves. Right: the weights move, and the circles show how far the row moves at most, as found by a search over data and
-# weights. The data stretch no vector by more than $R$, and the weights are at most $10R$ long. No circle lies above the line $R/2$.
+# **Half of R.** Left: the scores of two tokens move, and their softmax row moves as well. The curve shows the
+# quotient of the two distances. Right: the trained weights move, and the number $R$ says how much the data can
+# stretch a vector. Each circle is the fastest row that a search over data and weights finds. No circle lies above the
+# line $R/2$.
 #
-# **In short.** The scores of a row are the data matrix times trained parameters. If this matrix makes no vector more than $R$ times
-# longer, the row of attention moves at most $R/2$ times as far as the parameters.
-# It moves fastest where two scores are equal and all others are low. To choose a step size for training we need the curvature of
-# the loss. Along a unit direction of the scores the curvature is never above $0.308$, for any number of tokens. So in coordinates
-# in which the data no longer count, one step size is safe for every problem.
+# **In short.** A layer computes its scores as data times trained weights. Let $R$ be the largest factor by which the
+# data stretch a vector. Then a row of attention moves at most $R/2$ times as far as the weights. It moves fastest
+# where two scores are equal and all others are low. A safe step of training needs another bound, on the curvature of
+# the loss. Along a unit direction of the scores this curvature is at most $0.308$, for any number of tokens.
 #
 # <details><summary>How sure?</summary>
 #
-# - $R/2$ is proved, and a search comes within one percent of it ([the card](judged:P2.lip.half)). The factor $\frac12$ between a
-#   softmax row and its scores is known ([Nair, 2025](cite:nair2025softmax)).
+# - $R/2$ is proved, and a search comes within one percent of it ([the card](judged:P2.lip.half)). In the first figure
+#   the weights of this search are at most $10R$ long. The factor $\frac12$ between a softmax row and its scores is
+#   known ([Nair, 2025](cite:nair2025softmax)).
 # - The curvature is proved to stay in its range for every number of tokens, every target in the simplex and every direction, and
 #   searches come within two percent of both ends ([the card](judged:P2.opt.range)). We have not found this range elsewhere.
-# - The count of passes is for [one problem that we chose](judged:P2.opt.newton).
+# - Kronecker-factored preconditioners, which divide the data out, are known. The count of passes is for
+#   [one problem that we chose](judged:P2.opt.newton).
 # - The bounds that other papers print are true ([softmax rows](judged:P2.lip.f), [exponentials and their sum](judged:P2.lip.u)). We
 #   took them from notes on these papers. The constants of paper 2 itself are in none of our sources.
 #
@@ -134,30 +137,40 @@ plt.show()
 #
 # ## Why
 #
-# Let us begin with two tokens. Their softmax row is $(p,1-p)$. Only the difference $t$ of the two scores counts, because
-# $p=1/(1+e^{-t})$. Now push the two scores apart, by $\delta$ each. The scores move by the distance $\sqrt2\,\delta$. The
-# difference $t$ grows by $2\delta$, and so the row moves by $2\delta\,p(1-p)\,(1,-1)$.
+# Let us begin with two tokens. Softmax gives them the shares $p$ and $1-p$ of the attention, so the row is $(p,1-p)$.
+# If the scores move a little, the row moves at most $2p(1-p)$ times as far. This factor is largest at a tie,
+# $p=\frac12$, where its value is $\frac12$. If $p$ is near 0 or 1, the row hardly moves at all. Can a row of more
+# tokens move faster? No: the factor is at most $\frac12$ for any number of tokens.
 #
-# Divide the two distances: the row moves $2p(1-p)$ times as far as the scores. This factor is largest at a tie, $p=\frac12$, where
-# it is $\frac12$. A row that has made up its mind, with $p$ near 0 or 1, hardly moves at all. The left panel shows this.
+# <details><summary>Proofs, for two tokens and for more</summary>
 #
-# Can a row of more tokens move faster? The derivative of softmax is the matrix $J=\mathrm{diag}(f)-ff^\top$, where $f$ is the row.
-# Take a unit vector $v$. Then $v^\top Jv$ is the variance of a random number that takes the value $v_i$ with probability $f_i$. A
-# variance is at most a quarter of the squared range. The entries of a unit vector lie within a range of $\sqrt2$. So
+# *Two tokens.* Only the difference $t$ of the two scores counts, because $p=1/(1+e^{-t})$. The difference changes
+# fastest if one score is raised by a small $\delta$ and the other is lowered by $\delta$. The scores then move by the
+# distance $\sqrt2\,\delta$. The difference $t$ grows by $2\delta$, and so the row moves by $2\delta\,p(1-p)\,(1,-1)$.
+# The length of this vector is $2p(1-p)$ times the distance $\sqrt2\,\delta$.
 #
-# $$\Vert J\Vert\le\tfrac14\cdot2=\tfrac12,$$
+# *More tokens.* The derivative of softmax is the matrix $J=\mathrm{diag}(f)-ff^\top$, where $f$ is the row. Take a
+# unit vector $v$. Then $v^\top Jv$ is the variance of a random number that takes the value $v_i$ with probability
+# $f_i$. A variance is at most a quarter of the squared range. The entries of a unit vector lie within a range of
+# $\sqrt2$. So
 #
-# for any number of tokens. Equality needs two values that are taken with probability one half each: two tokens share the weight
-# equally, and the others have none.
+# $$\Vert J\Vert\le\tfrac14\cdot2=\tfrac12.$$
 #
-# Now the weights. Let $A$ be the data matrix of the row, so that its scores are $Ax$ for the weights $x$. If $A$ has the spectral
-# norm $R$, the scores move at most $R$ times as far as the weights, and the row moves at most half as far as the scores. The number
-# $R/2$ is a [Lipschitz constant](#term-lipschitz-constant): the output moves at most so many times as far as the input.
+# Equality needs two values that are taken with probability one half each: two tokens share the attention equally, and
+# the others get none.
+#
+# </details>
+#
+# Now the trained weights. Let the matrix $A$ hold the data of a row, and the vector $x$ the weights, so that the
+# scores are $Ax$. The number $R$ is the spectral norm of $A$, which means that $Ax$ is at most $R$ times as long as
+# $x$. So the scores move at most $R$ times as far as the weights. The row moves at most half as far as the scores,
+# and hence at most $R/2$ times as far as the weights. Such a factor is called a
+# [Lipschitz constant](#term-lipschitz-constant).
 #
 # ## The experiment
 #
-# Can a search beat $R/2$? Let gradient ascent vary the data, of spectral norm $R$, and the weights until the row moves as fast as it can.
-# The search does not use the proof. To try another norm, change the line `R = 4.0`.
+# Can a search beat $R/2$? Let gradient ascent change the weights, and data of spectral norm $R$, until the row moves
+# as fast as it can. To try another norm, change the line `R = 4.0`.
 
 # %% tags=["experiment"]
 import numpy as np
@@ -188,11 +201,8 @@ for tokens in (2, 8, 32):
 pd.DataFrame(speeds).round(3)
 
 # %% [markdown]
-# At $R=4$ a row of random data moves several times more slowly than the bound allows, and still more slowly if there are more tokens. The search
-# comes close to the bound and never exceeds it.
-#
-# The next card has the search of the first figure, for more sizes. In its control the exponentials $u=e^{Ax}$ replace the softmax
-# row, and they must exceed the bound.
+# A row of random data moves more slowly than $R/2$, and the more tokens it has, the more slowly it moves. The search
+# comes close to $R/2$ and never exceeds it. The next card has the search of the first figure.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 fastest = found.assign(value=found.found - np.log10(found.R / 2))
@@ -223,8 +233,9 @@ judge(
 #
 # </details>
 #
-# **Exercise 2.** Find data with 32 tokens and spectral norm $R=4$, and two weight vectors $x$ and $y$ of at most the
-# length $R$, for which $\Vert f(x)-f(y)\Vert/\Vert x-y\Vert$ is within one percent of $R/2$.
+# **Exercise 2.** Let $f(x)$ be the softmax row of the scores $Ax$. Find data $A$ with 32 tokens and spectral norm
+# $R=4$, and two vectors $x$ and $y$ of weights, at most $R$ long. The quotient $\Vert f(x)-f(y)\Vert/\Vert x-y\Vert$
+# should be within one percent of $R/2$.
 #
 # <details><summary>Solution</summary>
 #
@@ -252,40 +263,33 @@ judge(
 #
 # </details>
 #
-# **Exercise 3.** Let $F$ be the matrix of softmax rows of the scores $A_1XA_2^\top$. Show that
-# $\Vert F(X)-F(Y)\Vert_F\le\frac12\Vert A_1\Vert\,\Vert A_2\Vert\,\Vert X-Y\Vert_F$.
-#
-# <details><summary>Solution</summary>
-#
-# Let $s_j$ and $s_j'$ be the scores of row $j$ at $X$ and at $Y$. Since each softmax row satisfies
-# $\Vert f_j(X)-f_j(Y)\Vert\le\frac12\Vert s_j-s_j'\Vert$, squaring and summing over $j$ gives
-# $\Vert F(X)-F(Y)\Vert_F\le\frac12\Vert A_1(X-Y)A_2^\top\Vert_F\le\frac12\Vert A_1\Vert\Vert A_2\Vert\Vert X-Y\Vert_F$.
-#
-# </details>
-#
 # ## A safe step size
 #
-# Can we choose a step size for gradient descent by such a bound? For this we need a bound on the *curvature* of the loss: gradient
-# descent can overshoot if its step is longer than two over the largest second derivative.
+# How long may a step of gradient descent be? If the loss bends strongly, even a short step can overshoot. So we need
+# a bound on the *curvature* of the loss, its second derivative.
 #
-# Let the loss of a row be $\frac12\Vert f-b\Vert^2$ with the target $b$. Again we begin with two tokens, with $b=(0,1)$ and
-# $f=(p,1-p)$. The loss is then $p^2$. Along the unit direction $(1,-1)/\sqrt2$ its second derivative is $4g(p)$, with
+# Let $b$ be the target of a row $f$, and let the loss of the row be $\frac12\Vert f-b\Vert^2$. Again we begin with
+# two tokens, with $f=(p,1-p)$ and $b=(0,1)$. The loss is then $p^2$. Along the unit direction $(1,-1)/\sqrt2$ of the
+# scores its second derivative is
 #
-# $$g(p)=p^2(1-p)(2-3p).$$
+# $$4p^2(1-p)(2-3p).$$
 #
-# The second derivative $4g$ is drawn on the left of [the next figure](#fig-opt-passes). Its largest value is $0.308$, at
-# $p_-=(15-\sqrt{33})/24$. Its smallest value is negative, $-0.240$, at $p_+=(15+\sqrt{33})/24$. So the loss is not convex.
+# The largest value of this second derivative is $\lambda=0.308$, at $p=(15-\sqrt{33})/24$. Its smallest value is
+# $-0.240$, so the loss is not convex. More tokens do not widen this range, and neither do other targets of shares
+# that sum to one ([proof](certificates.ipynb#thm-curvature)).
 #
-# More tokens change nothing: the [theorem on the curvature of a row](certificates.ipynb#thm-curvature) says that the same
-# two numbers bound the second derivative for every number of tokens, every target $b$ in the simplex and every unit
-# direction.
+# Now take all rows of attention together. Let the rows of the matrices $A_1$ and $A_2$ be tokens, and let the matrix
+# $X$ hold the weights. All scores are then the entries of $A_1XA_2^\top$. The scores move at most
+# $\Vert A_1\Vert\,\Vert A_2\Vert$ times as far as the weights, where the bars are spectral norms. A second derivative
+# grows with the square of such a factor. So along a unit direction of the weights the second derivative of the whole
+# loss $L(X)$ is at most $\lambda\Vert A_1\Vert^2\Vert A_2\Vert^2$. One over this number is a safe step size,
 #
-# The step size follows. Let $\lambda=4g(p_-)$ be the largest value, and let $L(X)$ be the loss of all rows together. Gradient
-# descent with the step size
+# $$
+# \eta=\frac1{\lambda\,\Vert A_1\Vert^2\Vert A_2\Vert^2}.
+# $$
 #
-# $$\eta=\frac1{\lambda\,\Vert A_1\Vert^2\Vert A_2\Vert^2}$$
-#
-# lowers $L$ in each step by at least $\frac\eta2\Vert\nabla L\Vert_F^2$.
+# With this $\eta$ the loss never rises: each step lowers it by at least $\frac\eta2\Vert\nabla L\Vert_F^2$, where
+# $\Vert\cdot\Vert_F$ is the Frobenius norm.
 #
 # <details><summary>Proof</summary>
 #
@@ -297,9 +301,7 @@ judge(
 #
 # </details>
 #
-# The next card searches over scores and directions for a second derivative outside the range from $-0.240$ to $0.308$. With more
-# than two tokens the curvature comes close to both ends if all scores but two are very low. One start of the search has such
-# scores, and the other starts are random. The control is the cross-entropy, which is convex.
+# The next card searches for a second derivative outside the range from $-0.240$ to $0.308$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 search = {"starts": starts, "steps": steps, "seed": seed}
@@ -314,25 +316,47 @@ both = attained_cases(bends, name="{which}, n = {n}", **proved)
 judge("P2.opt.range", both, attained_cases(convex, name="{which}, n = {n}", **proved))
 
 # %% [markdown]
-# ### Dividing the data out
+# **Exercise 3.** Draw twenty random tokens in four dimensions, and random targets. Take 200 steps of gradient descent
+# with the step size $\eta$, from $X=0$. Does the loss ever rise? Then multiply the step size by a thousand and look
+# again.
 #
-# The step size suits the direction in which the data are longest. If the data are much shorter in other directions, gradient
-# descent is slow there. A change of coordinates helps. Let $Y=(A_1^\top A_1)^{1/2}X(A_2^\top A_2)^{1/2}$. The scores $A_1XA_2^\top$
-# then have the same norm as $Y$. So in these coordinates the second derivatives lie between $-0.240$ and $0.308$ for all data.
-# Written in $X$, gradient descent in $Y$ is
+# <details><summary>Solution</summary>
+#
+# ```python
+# from icl.tensor_trick import gradient, loss
+#
+# A1, A2 = torch.randn(2, 20, 4, dtype=torch.float64)
+# B = torch.randn(20, 20, dtype=torch.float64).softmax(-1)
+# X, losses = torch.zeros(4, 4, dtype=torch.float64), []
+# for step in range(200):
+#     losses.append(loss(A1, A2, X, B).item())
+#     norms = torch.linalg.matrix_norm(A1, 2) * torch.linalg.matrix_norm(A2, 2)
+#     X = X - gradient(A1, A2, X, B) / (0.3082 * norms**2)
+# print("largest rise:", np.diff(losses).max())
+# ```
+# The largest rise is negative: the loss falls in every step. With the larger step size the loss rises in many steps.
+#
+# </details>
+#
+# ## For specialists: dividing the data out
+#
+# The step size $\eta$ suits the direction in which the data are longest. If the data are much shorter in other
+# directions, gradient descent is slow there. A change of coordinates helps. Let
+# $Y=(A_1^\top A_1)^{1/2}X(A_2^\top A_2)^{1/2}$. The matrix $Y$ has the same Frobenius norm as the scores
+# $A_1XA_2^\top$. So in these coordinates the second derivatives lie between $-0.240$ and $0.308$ for all data, and
+# the step size $1/\lambda$ is safe for every problem. Written in $X$, gradient descent in $Y$ is
 #
 # <a id="eq-opt-pre"></a>
 #
 # $$
-# X\leftarrow X-\tfrac1{4g(p_-)}\,(A_1^\top A_1)^{-1}\,\nabla L\,(A_2^\top A_2)^{-1}.
+# X\leftarrow X-\tfrac1\lambda\,(A_1^\top A_1)^{-1}\,\nabla L\,(A_2^\top A_2)^{-1}.
 # $$
 #
-# We call this *dividing the data out*. Such Kronecker-factored preconditioners are known.
-#
-# How much does it help? To *stretch* the data is to replace $A_i$ by $A_iM_i$ with an invertible matrix $M_i$. We stretch the data
-# of one problem, keep its targets, start from $X=0$, and count the passes over the data until the loss is a millionth of its first
-# value. We compare three methods: gradient descent, gradient descent with the data divided out, and SciPy's Newton-CG with exact
-# Hessian-vector products.
+# We call this *dividing the data out*. How much does it help? To *stretch* the data is to replace $A_1$ by $A_1M_1$
+# and $A_2$ by $A_2M_2$, with invertible matrices $M_1$ and $M_2$. We stretch the data of one problem, keep its
+# targets, and start from $X=0$. Then we count the passes over the data until the loss is a millionth of its first
+# value. We compare three methods: gradient descent, gradient descent with the data divided out, and SciPy's Newton-CG
+# with exact Hessian-vector products.
 
 # %% figure={"alt": "Left: a curve that is positive, largest left of zero, and negative around two. Right: gradient descent rises with the condition number, the preconditioned one is horizontal, Newton-CG lies far below.", "name": "fig-opt-passes"} jupyter={"source_hidden": true} tags=["hide-input"]
 counts = lipschitz_bounds.count_passes(
@@ -371,8 +395,20 @@ name = "condition number {condition:g}"
 judge("P2.opt.newton", rivals, value="newton", name=name)
 
 # %% [markdown]
-# **Exercise 4.** Suppose that the first scores for $(A_1M_1,A_2M_2)$ and for $(A_1,A_2)$ are equal. Show that the scores
-# stay equal after every [preconditioned step](#eq-opt-pre).
+# **Exercise 4.** Let $F(X)$ be the matrix of all softmax rows of the scores $A_1XA_2^\top$. Show that
+# $\Vert F(X)-F(Y)\Vert_F\le\frac12\Vert A_1\Vert\,\Vert A_2\Vert\,\Vert X-Y\Vert_F$, where $\Vert\cdot\Vert_F$ is the
+# Frobenius norm.
+#
+# <details><summary>Solution</summary>
+#
+# Let $s_j$ and $s_j'$ be the scores of row $j$ at $X$ and at $Y$. Since each softmax row satisfies
+# $\Vert f_j(X)-f_j(Y)\Vert\le\frac12\Vert s_j-s_j'\Vert$, squaring and summing over $j$ gives
+# $\Vert F(X)-F(Y)\Vert_F\le\frac12\Vert A_1(X-Y)A_2^\top\Vert_F\le\frac12\Vert A_1\Vert\Vert A_2\Vert\Vert X-Y\Vert_F$.
+#
+# </details>
+#
+# **Exercise 5.** Suppose that the first scores for the stretched data $(A_1M_1,A_2M_2)$ and for $(A_1,A_2)$ are
+# equal. Show that the scores stay equal after every [preconditioned step](#eq-opt-pre).
 #
 # <details><summary>Solution</summary>
 #
@@ -389,39 +425,17 @@ judge("P2.opt.newton", rivals, value="newton", name=name)
 #
 # </details>
 #
-# **Exercise 5.** Draw a problem with twenty tokens in four dimensions and take 200 steps of gradient descent with the
-# step size $1/(4g(p_-)\Vert A_1\Vert^2\Vert A_2\Vert^2)$ from $X=0$. Does the loss ever rise? Then multiply the step size
-# by a thousand and look again.
-#
-# <details><summary>Solution</summary>
-#
-# ```python
-# from icl.tensor_trick import gradient, loss
-#
-# A1, A2 = torch.randn(2, 20, 4, dtype=torch.float64)
-# B = torch.randn(20, 20, dtype=torch.float64).softmax(-1)
-# X, losses = torch.zeros(4, 4, dtype=torch.float64), []
-# for step in range(200):
-#     losses.append(loss(A1, A2, X, B).item())
-#     norms = torch.linalg.matrix_norm(A1, 2) * torch.linalg.matrix_norm(A2, 2)
-#     X = X - gradient(A1, A2, X, B) / (0.3082 * norms**2)
-# print("largest rise:", np.diff(losses).max())
-# ```
-# The largest rise is negative: the loss falls in every step. With the larger step size the loss rises in many steps.
-#
-# </details>
-#
 # ## What the paper says
 #
-# The abstract of paper 2 ([Gao et al., 2023](cite:gao2023tensor)) announces a Lipschitz analysis of its regression
-# function, but does not say which bounds. What a machine-written summary says of them is all we know:
+# Paper 2 ([Gao et al., 2023](cite:gao2023tensor)) announces a Lipschitz analysis in its abstract. All that we know of
+# its bounds is one sentence of a machine-written summary:
 #
 # > **The conditions** (a machine-written summary of paper 2). If the input data violates the bounded norm assumptions or
 # > the ∞-norm constraints on differences, the Lipschitz bounds may not hold.
 #
-# This caution is right. Take the Lipschitz constants of the exponentials $u=e^{Ax}$, of their sum $\alpha$ and of $\alpha^{-1}$.
-# They grow with the length of $x$. If $x$ is long enough, they exceed every bound that assumes
-# $\Vert x\Vert\le R$.[✓](judged:P2.lip.break) The bound $R/2$ for the softmax row needs no such condition.
+# This caution is right for the exponentials $u=e^{Ax}$, before softmax divides them by their sum. The Lipschitz
+# constant of $u$ grows with the length of the weights $x$. So for long weights it exceeds every bound that assumes
+# $\Vert x\Vert\le R$.[✓](judged:P2.lip.break) The bound $R/2$ for the softmax row needs no such assumption.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 longer = found[(found.function == "u") & (found.reach == 10)]
@@ -432,8 +446,8 @@ longer = attained_cases(longer, "excess", labels=["n", "R"], name=name)
 judge("P2.lip.break", longer)
 
 # %% [markdown]
-# **Exercise 6.** For long $x$ the bound $R/2$ on the constant of $f=\alpha^{-1}u$ still holds. Why does a bound on the
-# constant of $\alpha^{-1}$ fail?
+# **Exercise 6.** Let $\alpha$ be the sum of the exponentials, so that the softmax row is $f=\alpha^{-1}u$. For long
+# $x$ the bound $R/2$ on the constant of $f$ still holds. Why does a bound on the constant of $\alpha^{-1}$ fail?
 #
 # <details><summary>Solution</summary>
 #
@@ -443,9 +457,7 @@ judge("P2.lip.break", longer)
 #
 # </details>
 #
-# ## For specialists
-#
-# ### The bounds of related papers
+# ## For specialists: the bounds of related papers
 #
 # Several papers on softmax regression print Lipschitz bounds, and those that we could test are true. They are about one row of the
 # matrix problem of [the chapter before](tensor_trick.ipynb). Such a row is a single [softmax regression](#term-softmax-regression),

@@ -68,11 +68,11 @@ plt.show()
 # dimensions. Right: the weights, read row by row, are one long vector, and one large matrix times this vector gives the
 # same scores. A line separates the two rows of attention.
 #
-# **In short.** Read row by row, the weights become one long vector. All scores of attention are then one large matrix times this
-# vector, so that what is known of a single row carries over to all rows. The large matrix is useful for proofs but not for
-# computing. With as many tokens as dimensions, the work for a gradient grows like the power
-# [4](<judged:P2.scale.operations|explicit, n = d|.0f>) of their number with the large matrix, and like the power
-# [3](<judged:P2.scale.operations|closed form, n = d|.0f>) with three small matrices, which give the same gradient.
+# **In short.** Read row by row, the weights are one long vector. All scores of attention are one large matrix times
+# this vector, so what is known of a single row carries over to all rows. But computing with the large matrix is
+# expensive. A product of three small matrices gives the same gradient. With as many tokens as dimensions, its work
+# grows like the power [3](<judged:P2.scale.operations|closed form, n = d|.0f>) of their number, and with the large
+# matrix like the power [4](<judged:P2.scale.operations|explicit, n = d|.0f>).
 #
 # <details><summary>How sure?</summary>
 #
@@ -95,12 +95,9 @@ plt.show()
 #
 # ## Why
 #
-# A prompt changes what a transformer computes, although the weights stay the same. The reason is that each layer hands changed
-# *tokens* to the next. Training changes the *weights*. Can changed tokens do what changed weights do?
-#
-# To ask this precisely, we need a problem with tokens and weights in it.
-# [Softmax regression](#term-softmax-regression) is such a problem: choose the weights so that attention comes close to
-# given targets.
+# Training changes the weights of a layer. A prompt changes the tokens, and leaves the weights as they are. Can
+# changed tokens do what changed weights do? To ask this precisely, take
+# [softmax regression](#term-softmax-regression): choose the weights so that attention comes close to given targets.
 
 # %% figure={"alt": "Five small matrices in a row: tokens A1, weights X, tokens A2 transposed, the softmax of the rows of their product, and targets. The second row of the first, the fourth and the fifth is framed. Labels: tokens move in context, and weights move in training.", "name": "fig-tt-motive"} jupyter={"source_hidden": true} tags=["hide-input"]
 asking = torch.tensor([[2.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
@@ -124,19 +121,18 @@ for ax, (title, (part, under)) in zip(axes, parts.items(), strict=True):
 plt.show()
 
 # %% [markdown]
-# **Attention as a regression.** Three tokens in two dimensions: the softmax rows of $A_1XA_2^\top$ should match the targets. A
-# prompt moves the tokens, and training moves the weights. The framed row is a single softmax regression.
+# **Attention as a regression.** Three tokens in two dimensions. The weights $X$ are chosen so that the softmax rows
+# of $A_1XA_2^\top$ come close to the targets. A prompt moves the tokens, and training moves the weights. The framed
+# row is a single softmax regression.
 #
-# [Li et al. (2024)](cite:li2024closeness) asked the question for one row: choose a vector $x$ so that $\mathrm{softmax}(Ax)$ comes
-# close to a target $b$. But attention has $n$ rows, and all of them share the weights. Paper 2
-# ([Gao et al., 2023](cite:gao2023tensor)) takes all rows together. How do many rows become one problem of the known kind? This
-# chapter shows how. [A later chapter](icl_as_gradient_descent.ipynb) comes back to the question whether changed tokens can do what
-# changed weights do.
+# [Li et al. (2024)](cite:li2024closeness) asked the question for a single row. But attention has many rows, and all
+# rows share the weights. So paper 2 ([Gao et al., 2023](cite:gao2023tensor)) takes all rows together. How do many
+# rows become one problem in one unknown vector?
 #
-# Let us write the problem down. Let $A_1$ and $A_2$ be two $n\times d$ matrices with tokens as their rows, and $X$ the
-# $d\times d$ matrix of weights. The scores are $A_1XA_2^\top$, and the exponential acts on each of their entries. Let
-# $D(X)$ be the diagonal matrix of the row sums of $\exp(A_1XA_2^\top)$. Dividing by the row sums makes softmax rows, and
-# these should come close to the rows of an $n\times n$ matrix $B$ of targets:
+# Let us write the problem down. The rows of the $n\times d$ matrices $A_1$ and $A_2$ are tokens, and the $d\times d$
+# matrix $X$ holds the weights. The scores are the entries of $A_1XA_2^\top$. Let $D(X)$ be the diagonal matrix of the
+# row sums of their exponentials. If we divide each row of exponentials by its sum, we get softmax rows. They should
+# come close to the rows of a matrix $B$ of targets:
 #
 # <a id="eq-tt-problems"></a>
 #
@@ -147,18 +143,18 @@ plt.show()
 # \end{aligned}
 # $$
 #
-# The rescaled problem multiplies each row of the difference by its row sum, so that no division is needed.
+# The rescaled problem multiplies the targets by the row sums, so that no division is needed.
 #
-# Now the [trick](#term-tensor-trick). The scores are linear in $X$. So the vector of all scores is some matrix times the
-# vector $\mathrm{vec}(X)$ of all entries of $X$. Which matrix? It is the Kronecker product $A_1\otimes A_2$, in which
-# each entry of $A_1$ is multiplied by the whole of $A_2$. Its rows come in $n$ blocks, one for each row of attention.
-# Block $j$ is the data matrix of a single softmax regression, and all $n$ regressions have the same unknown
-# $x=\mathrm{vec}(X)$, which has $d^2$ entries.
+# Now the [trick](#term-tensor-trick). Let $\mathrm{vec}(X)$ be the vector of all $d^2$ entries of $X$, row after row.
+# The scores are linear in $X$, so the vector of all scores is some matrix times $\mathrm{vec}(X)$. Which matrix? It
+# is the Kronecker product $A_1\otimes A_2$, in which each entry of $A_1$ is multiplied by the whole of $A_2$. Its
+# rows come in $n$ blocks, one for each row of attention. Each block is the data matrix of a single softmax
+# regression, and all $n$ regressions have the same unknown $\mathrm{vec}(X)$.
 #
 # ## The experiment
 #
-# Let us compute loss and gradient in two ways: all rows at once, as matrices, and row after row, as single regressions with one
-# long unknown vector. To try sixteen dimensions, change the line `n, d = 12, 4`. Which column changes most?
+# Let us compute loss and gradient in two ways: with all rows at once, as matrices, and row after row, with one long
+# vector. To try sixteen dimensions, change the line `n, d = 12, 4`.
 
 # %% tags=["experiment"]
 import numpy as np
@@ -199,9 +195,8 @@ pd.DataFrame(
 # Loss and gradient are the same, and only the memory differs. The large matrix holds $n^2d^2$ numbers, so that with four
 # times the dimension it is sixteen times as large.
 #
-# The next table repeats the comparison for both problems and several dimensions. It has the largest difference between the two
-# ways, as a fraction of the largest entry. It also has the bytes of the large matrix, and the bytes of the small matrices together
-# with the scores.
+# The next table repeats the comparison for both problems and more dimensions. First come the largest differences
+# between the two ways, then the bytes of the large matrix and of the small ones.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -269,11 +264,11 @@ plt.show()
 # measured, and lines are computed from the numbers of entries. The large matrix needs more than 24 GiB (dashed) near
 # $d=140$. The small ones need less than one gigabyte up to $d=1024$.
 #
-# At $d=16$ with 48 tokens the large matrix takes [4,718,592](<judged:P2.memory|n = 48, d = 16|8*,.0f>) bytes. That is more than a
-# hundred times as much as the small matrices and the scores take.
+# At $d=16$ with 48 tokens the large matrix takes [4,718,592](<judged:P2.memory|n = 48, d = 16|8*,.0f>) bytes, more
+# than a hundred times as many as the small ones.
 #
-# **Exercise 1.** In the first figure, compute by hand the two entries of $\mathsf A_2\,\mathrm{vec}(X)$, where
-# $\mathsf A_2$ is the second block of the large matrix.
+# **Exercise 1.** Let $\mathsf A_2$ be the second block of the large matrix in the first figure. Compute by hand the
+# two entries of $\mathsf A_2\,\mathrm{vec}(X)$.
 #
 # <details><summary>Solution</summary>
 #
@@ -284,18 +279,20 @@ plt.show()
 #
 # ### The gradient without the large matrix
 #
-# Suppose that a loss $L$ depends on $X$ through the scores $S=A_1XA_2^\top$ alone. Let $P=\partial L/\partial S$ be its
-# derivatives in the scores. A small change $dX$ of the weights changes the scores by $A_1\,dX\,A_2^\top$, and so the loss
-# by $\langle P,A_1\,dX\,A_2^\top\rangle=\langle A_1^\top PA_2,\,dX\rangle$. Hence
+# Let $L$ be a loss that depends on $X$ only through the scores, and let $P$ be the $n\times n$ matrix of its
+# derivatives in the scores. Then the gradient is a product of three small matrices,
 #
 # <a id="eq-tt-gradient"></a>
 #
 # $$
-# \nabla_XL=A_1^\top PA_2,\qquad\text{that is}\qquad
-# (A_1\otimes A_2)^\top\mathrm{vec}(P)=\mathrm{vec}(A_1^\top PA_2).
+# \nabla_XL=A_1^\top PA_2.
 # $$
 #
-# How much work does this save? Here are five ways to compute the same gradient:
+# <details><summary>Proof, and five ways to compute the gradient</summary>
+#
+# A small change $dX$ of the weights changes the scores $S=A_1XA_2^\top$ by $A_1\,dX\,A_2^\top$, and so the loss by
+# $\langle P,A_1\,dX\,A_2^\top\rangle=\langle A_1^\top PA_2,\,dX\rangle$. With the large matrix the same gradient is
+# $(A_1\otimes A_2)^\top\mathrm{vec}(P)=\mathrm{vec}(A_1^\top PA_2)$.
 #
 # | form | how | operations | numbers held besides the data |
 # |---|---|---|---|
@@ -305,10 +302,12 @@ plt.show()
 # | closed form | $A_1^\top PA_2$ | $4n^2d+4nd^2$ | several $n^2$ |
 # | [streaming](#term-streaming) | the closed form for a few rows at a time (`icl.tensor_trick.gradient`) | $4n^2d+4nd^2$ | $nd$ |
 #
-# For $n=d=1024$ and numbers of 64 bits the large matrix takes 8 TiB. One block takes 8 GiB, and one $n\times n$ array 8 MiB. At
-# this size the closed form takes 512 times fewer operations than the explicit form.
+# For $n=d=1024$ and numbers of 64 bits the large matrix takes 8 TiB. One block takes 8 GiB, and one $n\times n$ array
+# 8 MiB.
 #
-# The next card counts the operations of all matrix products, and how they grow if $n$, $d$ or both are doubled.
+# </details>
+#
+# At $n=d=1024$ this product takes 512 times fewer operations than the large matrix.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 growing = list(tensor_trick.GROWING)
@@ -328,13 +327,13 @@ judge(
 )
 
 # %% [markdown]
-# **Exercise 2.** At which $n=d$ does the explicit form run out of memory on your machine? At which $n=d$ does the
-# blockwise form?
+# **Exercise 2.** At which $n=d$ does the large matrix no longer fit into the memory of your machine? At which $n=d$
+# does a single block of it no longer fit?
 #
 # <details><summary>Solution</summary>
 #
-# With $M$ bytes of memory the explicit form fails at $n=d\approx(M/8)^{1/4}$, and the blockwise form fails at
-# $n=d\approx(M/8)^{1/3}$. For 24 GiB these sizes are about 240 and 1,500. The blockwise form still takes $4n^2d^2$
+# With $M$ bytes of memory the large matrix fails at $n=d\approx(M/8)^{1/4}$, and a block fails at
+# $n=d\approx(M/8)^{1/3}$. For 24 GiB these sizes are about 240 and 1,500. Going block by block still takes $4n^2d^2$
 # operations.
 #
 # </details>
@@ -345,8 +344,8 @@ judge(
 #
 # <details><summary>Solution</summary>
 #
-# For a softmax row $f$ with the target $b$, let $c=f-b$ be the residual. The corresponding row of $P$ is the Jacobian of
-# softmax times $c$, with the entries $f_i\,(c_i-\sum_kf_kc_k)$.
+# For a softmax row $f$ with the target $b$, let $c=f-b$ be the residual. The corresponding row of $P$ is the Jacobian
+# of softmax times $c$, with the entries $f_i\,(c_i-\sum_kf_kc_k)$.
 # ```python
 # A1 = torch.tensor([[1.0, 2], [0, 1]])
 # A2 = torch.tensor([[1.0, 0], [2, 1]])
@@ -368,12 +367,8 @@ judge(
 # > $\| \exp(A_1 X A_2^\top) - D(X) \cdot B \|_F^2$ [...] This approach expands the dimension from $d$ to $d^2$,
 # > resembling the formulation of the regression problem mentioned earlier.
 #
-# Both problems are sums of single regressions with the unknown $\mathrm{vec}(X)$, one for each
-# row.[✓](judged:P2.normalized) The single regressions are those of earlier papers, with the losses
-# $\Vert\langle e^{Ax},1_n\rangle^{-1}e^{Ax}-b\Vert_2^2$ and $\Vert e^{Ax}-\langle e^{Ax},1_n\rangle b\Vert_2^2$.
-#
-# The next two cards compare the loss of the matrix problem with the sum of the single losses. Their controls make a mistake on
-# purpose: one takes the columns of $B$ as targets, and one divides all exponentials by their total sum.
+# Both problems are sums of single regressions, one for each row, in the unknown
+# $\mathrm{vec}(X)$.[✓](judged:P2.normalized) The $d^2$ unknowns are the entries of $X$, so the trick adds none.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 slips = tensor_trick.break_formulas(dims, draws, seed)
@@ -396,10 +391,14 @@ judge(
 )
 
 # %% [markdown]
-# This sum rests on an identity. Two later papers ([Gao et al., 2025](cite:gao2025fast);
-# [Alman and Song, 2024](cite:alman2024gradient)) state the identity and cite paper 2 for it, according to our notes:
+# These sums rest on an identity, for which two later papers ([Gao et al., 2025](cite:gao2025fast);
+# [Alman and Song, 2024](cite:alman2024gradient)) cite paper 2:
 #
 # > **The tensor trick** (related papers). $\mathrm{vec}(A_1XA_2^\top)=(A_1\otimes A_2)\,\mathrm{vec}(X)$
+#
+# The identity is true if $\mathrm{vec}$ reads a matrix row by row.
+#
+# <details><summary>The identity in detail, with its proof</summary>
 #
 # > **What is true.** The identity is true if $\mathrm{vec}$ reads a matrix row by row,
 # > $\mathrm{vec}(X)_{(i-1)d+j}=X_{i,j}$. This is how [Gao et al. (2025)](cite:gao2025fast) define $\mathrm{vec}$, and
@@ -408,8 +407,6 @@ judge(
 # >
 # > The rows $(j-1)n+1,\dots,jn$ of $A_1\otimes A_2$ form the block $\mathsf A_j=A_1[j,:]\otimes A_2$, whose product with
 # > $\mathrm{vec}(X)$ is row $j$ of $A_1XA_2^\top$.
-#
-# <details><summary>Proof</summary>
 #
 # Row $j$ of $A_1XA_2^\top$, written as a column, is $A_2\,(X^\top A_1[j,:]^\top)=\sum_i A_1[j,i]\;A_2\,X[i,:]^\top$. The
 # block $\mathsf A_j=\big(A_1[j,1]A_2,\dots,A_1[j,d]A_2\big)$ consists of $d$ matrices side by side, and the vector
@@ -447,6 +444,8 @@ judge(
 #
 # </details>
 #
+# ## For specialists
+#
 # <details><summary>What is assumed, and what we test</summary>
 #
 # | assumption | tested here |
@@ -462,12 +461,15 @@ judge(
 #
 # </details>
 #
+# The single regressions of earlier papers have the losses $\Vert\langle e^{Ax},1_n\rangle^{-1}e^{Ax}-b\Vert_2^2$ and
+# $\Vert e^{Ax}-\langle e^{Ax},1_n\rangle b\Vert_2^2$. In the controls of the cards on the two problems one sum takes
+# the columns of $B$ as targets, and one divides all exponentials by their total sum.
+#
 # ### From $d$ to $d^2$
 #
-# A single regression with a data matrix of width $d$ has $d$ unknowns, and the vector of the trick has $d^2$. Does the trick add
-# unknowns? No: the $d^2$ unknowns are the entries of $X$. How many of them do the scores determine? As many as the rank of
-# $A_1\otimes A_2$, which the next card computes. With at least $d$ tokens the rank is $d^2$ for almost all data, and with fewer
-# tokens it is $n^2$.
+# A single regression with a data matrix of width $d$ has $d$ unknowns, and the vector of the trick has $d^2$. How
+# many of the $d^2$ unknowns do the scores determine? As many as the rank of $A_1\otimes A_2$, which the next card
+# computes. With at least $d$ tokens the rank is $d^2$ for almost all data, and with fewer tokens it is $n^2$.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 ranks = tensor_trick.ranks(dims, seed)
@@ -480,8 +482,6 @@ judge(
 )
 
 # %% [markdown]
-# ## For specialists
-#
 # ### All five losses
 #
 # [The gradient formula](#eq-tt-gradient) holds for every loss that depends on $X$ only through the scores. A summary of paper 2

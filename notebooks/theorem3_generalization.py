@@ -89,16 +89,17 @@ plots.label_below(ax)
 plt.show()
 
 # %% [markdown]
-# **The price of a wrong L.** A layer has the best window for functions of slope $L$ and is tested on functions of slope $L'$. Its
-# exact error, divided by the least error of any window, is the *price* of the wrong slope. The figure shows the price against the
-# number of examples. Each curve levels off at its dotted line, [the formula of the price](#eq-price).
+# **The price of a wrong L.** A layer was trained on functions that rise nowhere faster than $L$, and is tested on
+# functions of slope $L'$. So its window is the best one for $L$. Its exact error, divided by the least error of any
+# window, is the *price* of the wrong slope. Each curve levels off at its dotted line,
+# [the formula of the price](#eq-price).
 #
-# **In short.** If the test functions are steeper than those of training, the window is too wide and blurs too much. If they are
-# less steep, the window is too narrow and keeps noise. In long contexts in five dimensions the error on ReLU functions is
-# [1.23](<judged:P1.T3.price|ReLU, d = 5, L'/L = 2|.2f>) times the least error if they are twice as steep, and
-# [1.26](<judged:P1.T3.price|ReLU, d = 5, L'/L = 0.5|.2f>) times the least error if they are half as steep. More examples do not
-# remove this factor. Theorem 3 itself bounds the error in three cases: two of the bounds are true, and the third holds for
-# the worst function, but not on average over random ones.
+# **In short.** On functions that are steeper than in training, the window is too wide and blurs too much. On less
+# steep functions it is too narrow and keeps noise. Both mistakes multiply the least error by a factor, and more
+# examples do not remove this factor. In long contexts in five dimensions it is
+# [1.23](<judged:P1.T3.price|ReLU, d = 5, L'/L = 2|.2f>) for ReLU functions that are twice as steep, and
+# [1.26](<judged:P1.T3.price|ReLU, d = 5, L'/L = 0.5|.2f>) for half as steep ones. Theorem 3 has three bounds on the
+# error. Two are true, and the third is true for the worst function but not for random ones.
 #
 # <details><summary>How sure?</summary>
 #
@@ -108,6 +109,8 @@ plt.show()
 #   within one percent of their limits from a thousand examples on. With a tenth of this noise the prices need longer contexts.
 # - We assume that training finds the best window for $L$, as in
 #   [Theorem 2: the window narrows like a power of n](theorem2_scaling.ipynb). Layers are trained at the end of the page.
+# - A layer that was trained with a wrong noise, or with contexts of a wrong length, also has a $w$ that is wrong by a
+#   factor, and pays the same price ([What a wrong window costs](length.ipynb#fig-mistakes)).
 # - What is known: in statistics the price is the cost of a wrong bandwidth ([Wand and Jones, 1995](cite:wand1995kernel)).
 # - The theorem's bounds: each has its card below. We know them from one slide, read by OCR, and the paper's Theorem 3.5 may print
 #   other exponents. The cards on the lower bounds say which other exponents would be true:
@@ -119,13 +122,13 @@ plt.show()
 #
 # ## Why
 #
-# By the *slope* $L$ of a class of functions we mean its Lipschitz constant: no function rises faster than $L$. Training
-# on functions of slope $L$ finds the best [window parameter](#term-window-parameter) $w$ for these functions. A larger
-# $w$ makes a narrower [window](#term-window). Now let the test functions have another slope $L'$:
+# By the *slope* $L$ of a class of functions we mean its Lipschitz constant: no function rises faster than $L$.
+# Training on the class finds the best [window parameter](#term-window-parameter) $w$ for it. A larger $w$ makes a
+# narrower [window](#term-window). Now let the test functions have another slope $L'$:
 #
-# - **Steeper functions, $L'>L$.** The window is too wide. It averages over labels that differ too much. This blur, the
-#   [bias](#term-population-risk), grows like $L'^2$.
-# - **Less steep functions, $L'<L$.** The window is too narrow. It keeps noise of labels that a wider window would average away.
+# - **Steeper functions, $L'>L$.** The window is too wide and averages over labels that differ too much. This blur,
+#   the [bias](#term-population-risk), grows like $L'^2$.
+# - **Less steep functions, $L'<L$.** The window is too narrow and keeps noise that a wider window would average away.
 
 # %% figure={"alt": "Three falling and rising curves of the risk against the window parameter, for functions that are four times as rough, equally rough and four times as smooth. A star at the minimum of each lies farther right for rougher functions. On a vertical line through the middle star the other two curves are about twice as high as at their own stars.", "name": "fig-two-windows"} jupyter={"source_hidden": true} tags=["hide-input"]
 figure, ax = plt.subplots(figsize=(6.0, 3.4))
@@ -154,14 +157,15 @@ plots.label_lines(ax)
 plt.show()
 
 # %% [markdown]
-# **The window of a wrong L.** Exact error on ReLU functions of slope $L'$ against $w$. Stars mark the best window for each $L'$. A
-# layer that was trained at $L$ has the window of the vertical line. The thick bars show by which factor its error exceeds the least
-# error.
+# **The window of a wrong L.** Exact error on ReLU functions of slope $L'$ against the window parameter $w$. Stars
+# mark the best window for each $L'$. The vertical line is the window of a layer that was trained at $L$. The thick
+# bars show by which factor its error exceeds the least error.
 #
-# Why does a longer context not help? Think of a layer that is trained anew for each $n$. Its $w$ grows like $n^{2/(d+2)}$ for ReLU
-# functions, and the best $w$ for $L'$ grows at the same rate. So the ratio *w used / best w* stays the same at all lengths. By
-# [the law of the window](theorem2_scaling.ipynb#thm-law) this ratio is $r^{-4/(d+2)}$ with $r=L'/L$. A fixed ratio of the windows
-# multiplies the blur by one fixed factor and the noise by another. Together they give the price in long contexts,
+# Why does a longer context not help? Think of a layer that is trained anew for each number $n$ of examples. In $d$
+# dimensions its $w$ grows like $n^{2/(d+2)}$ for ReLU functions
+# ([the law of the window](theorem2_scaling.ipynb#thm-law)). The best $w$ for $L'$ grows at the same rate, so the
+# ratio of the two stays the same at all lengths. A fixed ratio multiplies the blur by one fixed factor and the noise
+# by another. Together these factors give the price in long contexts. With $r=L'/L$ it is
 #
 # <a id="eq-price"></a>
 #
@@ -169,9 +173,8 @@ plt.show()
 #
 # ## The experiment
 #
-# Let us compute the price at four lengths of the context. The function `mismatch_risk` has the exact error on `tested` with the
-# best window for `trained`. Change `steep = 2.0` to `0.5`: which mistake is cheaper? Try `d = 4` as well: Exercise 1 explains what
-# you see there.
+# Let us compute the price at four lengths of the context. The function `mismatch_risk` has the exact error on
+# `tested` with the best window for `trained`. Change `steep = 2.0` to `0.5`: which mistake is cheaper?
 
 # %% tags=["experiment"]
 import pandas as pd
@@ -191,8 +194,8 @@ for n in (1e2, 1e4, 1e8, 1e12):
 pd.DataFrame(table).map("{:.3g}".format)
 
 # %% [markdown]
-# The error falls with $n$, and so does the least error, but their ratio hardly changes. Now choose the slopes, the length and the
-# dimension yourself:
+# Both errors fall with $n$, but their ratio hardly changes. Now choose the slopes, the length and the dimension
+# yourself:
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 moving = theorem3_generalization.prices(
@@ -252,9 +255,9 @@ judge(
 #
 # </details>
 #
-# **Exercise 3.** You know only that $L'$ is $L$ or $3L$, and you choose one window for both cases. Each window has one
-# price if $L'=L$ and another price if $L'=3L$. Find the window for which the larger price is least, for ReLU functions
-# in $d=5$ and $n=1000$. Is this window nearer to the best window for $L$ or to the best window for $3L$?
+# **Exercise 3.** You know only that $L'$ is $L$ or $3L$, and you choose one window for both cases. Find the window
+# for which the larger of its two prices is least, for ReLU functions in $d=5$ and $n=1000$. Is this window nearer to
+# the best window for $L$ or to the best window for $3L$?
 #
 # <details><summary>Solution</summary>
 #
@@ -270,14 +273,11 @@ judge(
 #
 # </details>
 #
-# A layer that was trained with a wrong noise, or with contexts of a wrong length, also has a $w$ that is wrong by a factor, and
-# pays the same price ([What a wrong window costs](length.ipynb#fig-mistakes)). The chapter [Longer contexts](length.ipynb) asks how
-# the window should narrow as the context grows.
-#
 # ## What the paper says
 #
-# Theorem 3 bounds the error $\mathcal L(M)$ of a layer that was trained on random ReLU functions of slope $L$, the
-# [class](#term-class) $D(\mathcal F_L^+)$, and is tested on functions of slope $L'$.
+# Theorem 3 is about a layer that was trained on random ReLU functions of slope $L$, the [class](#term-class)
+# $D(\mathcal F_L^+)$. It bounds the error $\mathcal L(M)$ of this layer, whose matrix is $M$, on functions of slope
+# $L'$. The labels have noise of standard deviation $\sigma$.
 #
 # <a id="thm-three"></a>
 #
@@ -288,16 +288,14 @@ judge(
 # >
 # > $$\mathcal L(M)\ge\begin{cases}L'^2\left(\frac{\sigma^2}{nL^2}\right)^{\frac2{d+2}} &L'>L\quad\text{(worse dependence on }L'),\\ \frac1n\left(\frac{nL^2}{\sigma^2}\right)^{\frac2{2(d+2)}} &L'\le L\quad\text{(no benefit of }L').\end{cases}$$
 #
-# In long contexts the exact error on random ReLU functions is of the order $n^{-3/(d+2)}$, whatever $L'$ is. Let us put this
-# order beside each bound, without constant factors:
+# In long contexts the exact error on random ReLU functions falls like $n^{-3/(d+2)}$, whatever $L'$ is. Let us
+# compare each bound with this power, without constant factors:
 #
 # | tested on | the theorem says | true? |
 # |:--|:--|:--|
 # | the same slope, $L'=L$ | error $\lesssim n^{-1/(d+2)}$ | Yes. The error is even smaller.[✓](judged:P1.T3.matched) |
 # | less steep, $L'\le L$ | error $\gtrsim n^{-1+1/(d+2)}$ | Yes. The error is of just this order for $d=2$, and larger for $d>2$.[✓](judged:P1.T3.smaller) |
 # | steeper, $L'>L$ | error $\gtrsim n^{-2/(d+2)}$ | For the worst function of slope $L'$, yes. On random functions the error is smaller. [(?)](judged:P1.T3.larger) |
-#
-# The right panel of the next figure shows the last case: on random functions the error falls below the bound.
 
 # %% figure={"alt": "Two panels. Left, the risk for L' = L falls further and further below the printed upper bound. Right, the risk at the largest L' falls further and further below the printed lower bound.", "name": "fig-bounds"} jupyter={"source_hidden": true} tags=["hide-input"]
 exact = {"lipschitz": lipschitz, "noise_std": noise_std}
@@ -333,9 +331,9 @@ plots.label_ends(*panels.values())
 plt.show()
 
 # %% [markdown]
-# **Theorem 3's bounds and the error.** Exact error on ReLU functions divided by the bound with constant one. On the shaded side the
-# bound is true. Both quotients keep falling. So in long contexts the upper bound for $L'=L$ (left) holds, and the error on random
-# functions falls below the lower bound for $L'>L$ (right).
+# **Theorem 3's bounds and the error.** Exact error on random ReLU functions, divided by the bound with constant one.
+# On the shaded side the bound is true. Both quotients keep falling. So in long contexts the upper bound for $L'=L$
+# (left) is true, and on random functions the error falls below the lower bound for $L'>L$ (right).
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 slope = {"value": "slope", "error": "error"}
@@ -402,6 +400,8 @@ judge(
 )
 
 # %% [markdown]
+# ## For specialists: the worst function, and the words of the talk
+#
 # <details><summary>Why the worst function has the rate of the third bound</summary>
 #
 # We show that the largest bias of a function of slope $L'$ is of the order of $L'^2/w$.
@@ -499,12 +499,16 @@ judge(
 )
 
 # %% [markdown]
-# **Necessary, sufficient?** The talk calls a shared slope "necessary" and "sufficient" for generalization. Let us say
-# that a layer *generalizes* to a class if its error there is at most 10 % above the least error of any window.
+# <a id="theorem3-words"></a>
 #
-# *Necessary.* Train on ReLU functions of $L$, and let $L'$ be at least four times smaller or larger. In long contexts and $d\le5$
-# dimensions the layer does not generalize to $L'$. Both conditions are needed: a layer does generalize to an $L'$
-# close to $L$, and to a distant one if the context is short and has hardly any noise.
+# ### Is the same slope necessary? Is it sufficient?
+#
+# The talk calls a shared slope "necessary" and "sufficient" for generalization. Let us say that a layer *generalizes*
+# to a class if its error there is at most 10 % above the least error of any window.
+#
+# *Necessary?* Train on ReLU functions of slope $L$, and test on ReLU functions that are at least four times more or
+# less steep. In long contexts in up to five dimensions the layer does not generalize. But it does generalize to
+# slopes close to its own. And in a short context with hardly any noise it generalizes even to distant slopes.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 of_relu = {"tasks": ["ReLU"], "dims": dims}
@@ -525,12 +529,12 @@ judge(
 )
 
 # %% [markdown]
-# *Sufficient.* Compare three classes of the same slope: affine functions, ReLU functions and the cosines $\cos(L\,u\cdot x)$ with a
-# random direction $u$. In short contexts a layer with the best window for affine functions generalizes to ReLU functions, and a
-# layer with the best window for ReLU functions to affine ones. Cosines can be different. In eight dimensions twenty examples are
-# too few to resolve cosines, so that the best window for cosines is too wide for affine functions. In long contexts the best window
-# for affine functions is too wide for ReLU functions, and its price on ReLU functions grows like a power of
-# $n$.[✓](judged:P1.T3.sufficient-rate)
+# *Sufficient?* Compare three classes of the same slope: affine functions, ReLU functions and the cosines
+# $\cos(L\,u\cdot x)$ with a random direction $u$. In short contexts a layer trained on affine functions generalizes
+# to ReLU functions, and a layer trained on ReLU functions generalizes to affine ones. A layer trained on cosines may
+# fail: if there are too few examples to resolve a cosine, its best window is too wide for affine functions. In long
+# contexts a layer trained on affine functions fails on ReLU functions. Its window is too wide for them, and the price
+# grows like a power of $n$.[✓](judged:P1.T3.sufficient-rate)
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 odd = ["affine", "ReLU"]
@@ -588,11 +592,12 @@ judge(
 )
 
 # %% [markdown]
-# ### Trained layers, as in Fig. 5
+# ## Trained layers, as in Fig. 5
 #
-# So far windows were computed. Do trained layers behave in the same way? In the slides' Fig. 5 layers trained at the slope of the
-# test do well, and layers trained at another slope do not. Let us repeat this: train on affine, ReLU and cosine functions with
-# $L=1$, and on cosines with $L=0.1$ and $L=10$, and test every layer on the three classes with $L=1$.
+# So far windows were computed. Do trained layers behave in the same way? The talk calls the same slope in training
+# and test "necessary" and "sufficient". In its Fig. 5 layers trained at the slope of the test do well, and the other
+# layers do not. We repeat this with five layers. Every layer is tested on affine, ReLU and cosine functions with
+# $L=1$. Three layers are trained on these classes, and two layers on cosines of another slope.
 
 # %% figure={"alt": "Three panels, one for each class tested. In each, the units trained on affine, ReLU and cosine functions with L = 1 lie on the line one. The units trained on cosines with L = 0.1 and L = 10 lie far above it.", "name": "fig-five"} jupyter={"source_hidden": true} tags=["hide-input"]
 units = theorem3_generalization.trained_units(
@@ -636,8 +641,9 @@ plt.show()
 # trained on the class of the test. Points are medians over the seeds, and lines run from the smallest to the largest
 # value. Layers trained at $L=1$ lie near one.
 #
-# Cosines with $L=10$ are the steepest, and yet a layer trained on them has a window that is too *wide*. Why? Twenty examples are
-# too few to resolve such fast cosines, so that equal weights are best for them.
+# So the talk is right in this setting. In other settings its two words need [conditions](#theorem3-words). One point
+# is surprising: cosines with $L=10$ are the steepest, and yet a layer trained on them has a window that is too
+# *wide*. Why? Twenty examples are too few to resolve such fast cosines, so that equal weights are best for them.
 #
 # <details><summary>Settings that we chose</summary>
 #

@@ -69,13 +69,15 @@ ax.legend()
 plt.show()
 
 # %% [markdown]
-# **The window of two data sets.** Leave-one-out error against the window parameter for two data sets of scikit-learn, divided by the
-# error of the mean of all labels. The stars mark the window parameters that `icl.best_window` finds.
+# **The window of two data sets.** Two data sets of scikit-learn. Each label is predicted from the other labels. The
+# curves show the error of these predictions against the window parameter $w$, divided by the error of the mean of all
+# labels. The stars mark the $w$ that `icl.best_window` finds.
 #
-# **In short.** Hide one label at a time, predict it from the others, and take the window that predicts the hidden labels best. We
-# tried this on two maps of the Earth, where the best window is known exactly. On a map of the magnetic field with 400 known places
-# the error of the chosen window is [1.01](<judged:P1.data.left-out|magnetic field, n = 400|.2f>) times the least error in the median.
-# The choice needs neither the map nor the noise:
+# **In short.** Hide one label at a time, predict it from the others, and take the window that predicts the hidden
+# labels best. Is this window good? We tried it on maps of the Earth, for which the best window is known exactly. On a
+# map of the magnetic field with 400 known places, the error of the chosen window is
+# [1.01](<judged:P1.data.left-out|magnetic field, n = 400|.2f>) times the least error in the median. The choice needs
+# neither the map nor the noise:
 #
 # ```python
 # import icl
@@ -91,25 +93,26 @@ plt.show()
 #   range for most data sets ([the card](judged:P1.data.range)).
 # - That leave-one-out is asymptotically optimal for kernel regression is known ([Härdle and Marron, 1985](cite:haerdle1985)). On a
 #   sphere one attention layer is such a regression, with the bandwidth $w^{-1/2}$.
+# - Why not pretrain? Pretraining finds one matrix $M$ for a whole class of functions from many contexts, and $M$ also
+#   serves contexts with too few labels to determine a window. Leaving one out finds one $w$ for a single function,
+#   from the labels of that function.
 #
 # </details>
 #
 # ## Why
 #
-# A layer of attention with $M=wI$ predicts the label of a query $x_q$ by a weighted mean of known labels, in which a row $x_i$ has a
-# weight proportional to $e^{w\,x_i\cdot x_q}$. The rows are first placed on a sphere, where near rows have large products. A small $w$ averages over many rows, and a large $w$ copies the label of the nearest one.
-# Which is better? You cannot see the error of a prediction whose label you do not know. But you can hide a label that you know, and predict it.
-# That is leaving one out, and a computer does it for all rows and all $w$ at once.
-#
-# **Why not pretrain?** Pretraining finds one $M$ for a whole class of functions from many contexts. This $M$ also serves contexts
-# with too few labels to determine a window. Leaving one out finds one $w$ for a single function, from the labels of that function.
+# A layer of attention predicts the label of a query $x_q$ by a weighted mean of the known labels. A row $x_i$ of your
+# table gets a weight proportional to $e^{w\,x_i\cdot x_q}$. The rows are first placed on a sphere, where near rows
+# have large products. A small $w$ averages over many rows, and a large $w$ copies the label of the nearest row. Which
+# is better? You cannot see the error of a prediction whose label you do not know. But you can hide a label that you
+# know, and predict it. This is called leaving one out. A computer does it for all rows and all $w$ at once.
 #
 # ## The experiment
 #
-# Let us make a table of ten columns of which three matter to the labels. Can the labels alone say which? With `metric="window"`
-# the estimator has one window parameter $w$ for all columns, and with `metric="diagonal"` it has one for each column. Statistics calls the width $w^{-1/2}$ of a window its
-# *bandwidth*, so that $w$ is one over the bandwidth squared. The cell shows this $w$ for each column: where it is large,
-# attention looks closely. Then make the labels noisier, or let other columns matter.
+# Let us make a table of ten columns of which three matter to the labels. Can the labels alone say which? With
+# `metric="window"` the estimator has one $w$ for all columns, and with `metric="diagonal"` it has one $w$ for each
+# column. The cell prints the $w$ of each column. (Statistics calls $w^{-1/2}$ a *bandwidth*, so $w$ is one over the
+# bandwidth squared.) Then make the labels noisier, or let other columns matter.
 
 # %% tags=["experiment"]
 import numpy as np
@@ -139,17 +142,24 @@ print(
 pd.Series(np.diag(model.best_matrix_.M), name="one over bandwidth squared").round(1)
 
 # %% [markdown]
-# The first three entries should be the largest. This is the idea of [Theorem 4](theorem4_low_rank.ipynb), which says for linear functions
-# that directions that do not matter should get no weight. Here the other entries are not zero, because a few hundred noisy labels do not say exactly which columns are
-# useless.
+# The first three entries should be the largest: where $w$ is large, attention looks closely. The other entries are
+# not zero, because a few hundred noisy labels do not say exactly which columns are useless.
+#
+# <details><summary>How a matrix is tested, so that it does not fit noise</summary>
 #
 # A matrix with more numbers can also fit more noise. So `icl.best_matrix` first searches on two thirds of the rows, by the gradient
 # of the leave-one-out error ([Weinberger and Tesauro, 2007](cite:weinberger2007metric)), and then tests its matrix on the other
 # rows. If the matrix does not predict their labels better than a single bandwidth does, the `kind` of the result is `"none"`. It is
 # `"scaled"` if a single bandwidth works better after each column is divided by its standard deviation.
 #
-# **Exercise 1.** Does `icl.best_matrix(X, y)` find a matrix if all columns matter alike, as for
-# `y = np.sum(X**2, axis=1)` with noise and tokens that are normally distributed?
+# The idea is that of [Theorem 4](theorem4_low_rank.ipynb), which says for linear functions that directions that do
+# not matter should get no weight.
+#
+# </details>
+#
+# **Exercise 1.** The function `icl.best_matrix(X, y)` looks for a $w$ of each column, and its result has a `kind`.
+# What is the `kind` if all columns matter alike, as for `y = np.sum(X**2, axis=1)` with noise and normally
+# distributed rows?
 #
 # <details><summary>Solution</summary>
 #
@@ -159,8 +169,8 @@ pd.Series(np.diag(model.best_matrix_.M), name="one over bandwidth squared").roun
 # found = icl.best_matrix(X, y)
 # print(found.kind, found.gain, found.error)
 # ```
-# The `kind` should be `"none"` or `"scaled"`, except for about one data set in forty, since a gain counts if it is above
-# two standard errors.
+# The `kind` should be `"none"` or `"scaled"`, except for about one data set in forty, since a gain counts if it is
+# above two standard errors.
 #
 # </details>
 #
@@ -173,9 +183,13 @@ pd.Series(np.diag(model.best_matrix_.M), name="one over bandwidth squared").roun
 # model.predict(queries, return_std=True)
 # ```
 #
-# The estimator works in pipelines and in cross-validation like any other of scikit-learn, and `icl.SoftmaxAttentionClassifier` does the
-# same for classes. To install it without the book, type `pip install ".[sklearn]"` in a copy of the repository
-# ([Use it](../book/reproduce.md)). The functions behind it need NumPy and SciPy only:
+# The estimator works in pipelines and in cross-validation like any other of scikit-learn, and
+# `icl.SoftmaxAttentionClassifier` does the same for classes. To install it without the book, type
+# `pip install ".[sklearn]"` in a copy of the repository ([Use it](../book/reproduce.md)).
+#
+# <details><summary>The functions behind the estimator</summary>
+#
+# They need NumPy and SciPy only:
 #
 # ```python
 # place = icl.Placement(X)  # to a sphere, see below
@@ -183,34 +197,44 @@ pd.Series(np.diag(model.best_matrix_.M), name="one over bandwidth squared").roun
 # icl.predict(place(X), y, place(queries), best.w)
 # ```
 #
-# `best.edge` is `"mean"` if the mean of all labels predicts best, `"nearest"` if copying the nearest label does, and otherwise empty.
-# From `best.low` to `best.high` the windows predict almost as well as the best one: their errors exceed the least error by at most one
-# standard error of the difference. `best.plot()` draws them.
+# `best.edge` is `"mean"` if the mean of all labels predicts best, `"nearest"` if copying the nearest label does, and
+# otherwise empty. From `best.low` to `best.high` the windows predict almost as well as the best one: their errors
+# exceed the least error by at most one standard error of the difference. `best.plot()` draws them.
+# [How far the range can be trusted](#data-range) is said below.
 #
-# **Rows of unequal length.** On a sphere $x_i\cdot x_q$ is largest for the nearest row. Off the sphere a large $w$ prefers the longest
-# rows in the direction of the query ([Inputs of unequal length](gaussian_tokens.ipynb)). So rows have to be placed on a sphere, in one
-# of two ways:
+# </details>
 #
-# - *Lift.* Subtract the median of each column, and give each row $x$ one more coordinate, $\sqrt{R^2-|x|^2}$. All rows then lie on
-#   a sphere of radius $R$ in one more dimension, and no length is lost. This is the default of `icl.Placement`. Its $R$ is four
-#   times the largest distance of a row from the medians, so that distances are stretched by less than 4 %. In the unit of your data
-#   the bandwidth is $R/\sqrt w$. A query beyond the radius $R$ is pulled back to it.
-# - *Center.* Subtract the mean of all rows, and divide each row by its length. The lengths are then lost. That is right where
-#   labels depend only on directions, and often good with many columns.
+# **Rows of unequal length.** On a sphere the product $x_i\cdot x_q$ is largest for the nearest row. Off the sphere a
+# large $w$ prefers long rows ([Inputs of unequal length](gaussian_tokens.ipynb)). So rows have to be placed on a
+# sphere, in one of two ways:
+#
+# - *Lift*, the default. Each row $x$ gets one more coordinate, $\sqrt{R^2-|x|^2}$. All rows then lie on a sphere of
+#   radius $R$ in one more dimension, and no length is lost.
+# - *Center.* Subtract the mean of all rows, and divide each row by its length. The lengths are then lost. This is
+#   right where labels depend only on directions, and often good with many columns.
+#
+# <details><summary>More about the two ways</summary>
+#
+# *Lift* first subtracts the median of each column. Its $R$ is four times the largest distance of a row from the
+# medians, so that distances are stretched by less than 4 %. In the unit of your data the bandwidth is $R/\sqrt w$. A
+# query beyond the radius $R$ is pulled back to it.
 #
 # The results of this book are for tokens on the unit sphere. If all tokens have the length $R$ instead of one, divide the $w$ of
 # our results by $R^2$. The chapter [Inputs of unequal length](gaussian_tokens.ipynb) shows what happens to rows that are not placed
 # on a sphere.
 #
-# **Columns of unequal scale.** If one bandwidth serves all columns, a column whose numbers are a thousand times larger hides the
-# others. Standardize columns first, or use `metric="diagonal"`. If $y$ has several columns, the error of each is divided by its
-# variance.
+# </details>
 #
-# **Rows that belong together.** A row that stands in the table twice is predicted by its twin, and several rows of one person predict each
-# other better than they predict a stranger. Leave such rows out together, by the argument `groups` of `fit`.
+# **Columns of unequal scale.** If one $w$ serves all columns, a column whose numbers are a thousand times larger
+# hides the others. Standardize columns first, or use `metric="diagonal"`. If $y$ has several columns, the error of
+# each is divided by its variance.
 #
-# The next table tries two simple functions, a sine of one column and a bump in two columns. It has the score $R^2$ on new inputs
-# without noise, for each way of placing rows and for the nearest neighbors.
+# **Rows that belong together.** A row that stands in the table twice is predicted by its twin. Several rows of one
+# person predict each other better than they predict a stranger. Leave such rows out together, by the argument
+# `groups` of `fit`.
+#
+# Which way of placing rows is better? We try a sine of one column and a bump in two columns. The next table has
+# scikit-learn's score on new inputs, which is 1 at best.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 rng = np.random.default_rng(0)
@@ -237,17 +261,17 @@ for name, (dim, f) in first.items():
 pd.DataFrame(scores).round(3)
 
 # %% [markdown]
-# On lifted rows attention predicts as well as the nearest neighbors. On centered rows it fails: a row of two columns that is
-# divided by its length keeps only its angle, which says nothing about the bump. (The entry is NaN for the sine, because a single
-# column has no directions.) On rows that are left as they are, long rows pull the prediction outwards.
+# On lifted rows attention predicts as well as the nearest neighbors. On centered rows it fails, because the bump
+# depends on the lengths that are lost. (A single column has no directions, so its entry is NaN.) On rows that are
+# left as they are, long rows pull the prediction outwards.
 #
-# ## The planet without its spectrum
+# ## How good is the chosen window?
 #
-# How good is the window that the labels choose? For a map of the Earth we can tell, since the [exact best window](planet.ipynb) is
-# known. `icl.best_window` sees only $n$ random places and their noisy labels. The table has medians over many such data sets: the
-# exact best $w$, the $w$ that was found, and the *price*, which is the exact error with the found $w$ divided by the least error.
-# Is a price near one a success, or is the minimum just flat? For comparison the column `twice` has the price of a bad guess, half
-# or twice the best $w$ (the smaller price of the two).
+# For a map of the Earth we can tell, since the [exact best window](planet.ipynb) is known. `icl.best_window` sees
+# only $n$ random places and their noisy labels. The table has medians over many such data sets: the exact best $w$,
+# the $w$ that was found, and its *price*. The price is the exact error with this $w$, divided by the least error. Is
+# a price near one a success, or is the minimum just flat? For comparison the column `twice` has the price of a bad
+# guess: half or twice the best $w$, whichever is cheaper.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 n_values = list(n_values)
@@ -296,6 +320,10 @@ judge(
 
 
 # %% [markdown]
+# ## For specialists: the range of windows, and the law on real data
+#
+# <a id="data-range"></a>
+#
 # **How far can the range be trusted?** `low` and `high` enclose the windows that the data can hardly tell from the best one. For
 # linear functions of random tokens the exact best window is known, so that we can count how often it lies in the range. (We take
 # linear functions because they are rotations of one another, and so each of them has the best window of the class. Single ReLU
@@ -373,8 +401,10 @@ law.round(1)
 # Much of what a linear fit treats as noise is then signal, which a narrow window can use. So the exact window of affine functions
 # is a guide only if labels are nearly affine and rows nearly uniform. Leaving one out needs no such assumption.
 #
-# **Beside other estimators.** On the diabetes data a linear model is hard to beat. The next table has the mean and the spread of
-# the score $R^2$ over ten folds of these data.
+# ## Beside other estimators
+#
+# On the diabetes data a linear model is hard to beat. The next table has the mean and the spread of the score over
+# ten folds of these data.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 scores = {
