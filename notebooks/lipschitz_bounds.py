@@ -202,7 +202,7 @@ pd.DataFrame(speeds).round(3)
 
 # %% [markdown]
 # A row of random data moves more slowly than $R/2$, and the more tokens it has, the more slowly it moves. The search
-# comes close to $R/2$ and never exceeds it. The next card has the search of the first figure.
+# comes close to $R/2$ and never exceeds it.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 fastest = found.assign(value=found.found - np.log10(found.R / 2))
@@ -446,6 +446,8 @@ longer = attained_cases(longer, "excess", labels=["n", "R"], name=name)
 judge("P2.lip.break", longer)
 
 # %% [markdown]
+# ## For specialists: the bounds of related papers
+#
 # **Exercise 6.** Let $\alpha$ be the sum of the exponentials, so that the softmax row is $f=\alpha^{-1}u$. For long
 # $x$ the bound $R/2$ on the constant of $f$ still holds. Why does a bound on the constant of $\alpha^{-1}$ fail?
 #
@@ -456,8 +458,6 @@ judge("P2.lip.break", longer)
 # of the scores, so the two effects cancel.
 #
 # </details>
-#
-# ## For specialists: the bounds of related papers
 #
 # Several papers on softmax regression print Lipschitz bounds, and those that we could test are true. They are about one row of the
 # matrix problem of [the chapter before](tensor_trick.ipynb). Such a row is a single [softmax regression](#term-softmax-regression),
