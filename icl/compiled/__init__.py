@@ -2,8 +2,7 @@
 
 A module of loops is imported where `can_compile` is true. Its file holds the options of a loop and all
 functions that the loop calls, because numba checks no other file before it reuses its cache. These functions
-are inlined, because a function that is compiled by itself becomes part of the loop in the process that
-compiles both, but not when it is read from the cache, and the two round differently.
+are inlined, because a function that is read from the cache would round differently.
 
 - `jit`: how loops are kept between processes.
 - `training`: the steps of attention units on a CPU.

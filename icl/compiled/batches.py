@@ -1,9 +1,8 @@
 """Loops that turn random numbers into covariates and labels on a CPU, in one pass over memory.
 
-The covariates and labels are those of `icl.pretrain.batches.fill`. A batch has B contexts. Random numbers are
-drawn for the batches of T steps at once, so their last axis has T B contexts. A context has n + 1 tokens of d
-coordinates, and the query is the last token. The innermost loops run over the B contexts of a step. They
-index whole arrays, since loops over slices are not vectorized.
+They are those of `icl.pretrain.batches.fill`, for T steps of B contexts, each of n + 1 tokens of d
+coordinates. The innermost loops run over contexts. They index whole arrays, since loops over slices are not
+vectorized.
 """
 
 import numpy as np
@@ -15,10 +14,8 @@ from icl.compiled.jit import compiled
 def place(x, tokens, inside, matrix):
     """Turn normal numbers x (d, n + 1, T B) into covariates, which overwrite x and tokens (T, d, n + 1, B).
 
-    Functions are evaluated at x, and units read the tokens.
-
-    A token has two parts: its first ``inside`` coordinates, and the others. Each part is divided by its
-    length. Then the matrix, (d, d), maps the token, unless the matrix is empty.
+    The first ``inside`` coordinates of a token, and the others, are each divided by their length. Then the
+    matrix, (d, d), maps the token, unless the matrix is empty.
     """
     steps, dim, length, contexts = tokens.shape
     norm = np.empty((2, contexts), x.dtype)
@@ -30,8 +27,7 @@ def place(x, tokens, inside, matrix):
                 part = 0 if a < inside else 1
                 for b in range(contexts):
                     norm[part, b] += x[a, i, first + b] * x[a, i, first + b]
-            # So far `norm` is the square of the length, and from here on it is 1 / length. For a part without
-            # coordinates it is infinite, and not used.
+            # From here on `norm` is 1 / length, infinite and not used for a part without coordinates.
             for part in range(2):
                 for b in range(contexts):
                     norm[part, b] = 1 / np.sqrt(norm[part, b])
@@ -42,8 +38,7 @@ def place(x, tokens, inside, matrix):
                     tokens[t, a, i, b] = x[a, i, first + b]
             if len(matrix) == 0:
                 continue
-            # Every row of the matrix needs the old x, so the product is written to the tokens first, and
-            # copied to x when it is complete.
+            # every row of the matrix needs the old x
             for a in range(dim):
                 for b in range(contexts):
                     tokens[t, a, i, b] = matrix[a, 0] * x[0, i, first + b]
@@ -59,8 +54,7 @@ def place(x, tokens, inside, matrix):
 def label(labels, values, scale, noise, noise_std):
     """Set the labels of one unit, (T, n + 1, B), to ``scale values + noise_std noise``.
 
-    The values of the unit's functions and the normal numbers ``noise`` are (n + 1, T B). Functions may be
-    drawn with the Lipschitz constant 1, and then ``scale`` is that of the unit's class.
+    The values of the unit's functions and the noise are (n + 1, T B).
     """
     steps, length, contexts = labels.shape
     # with factors in float64 the loop would compute in float64

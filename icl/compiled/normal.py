@@ -5,9 +5,9 @@ at a time, as eight pairs (u, v). Each pair becomes two normal numbers by the me
 
     sqrt(-2 log(1 - u)) cos(2 pi v),   sqrt(-2 log(1 - u)) sin(2 pi v).
 
-Here the loops do not have branches or calls, so that the processor computes many entries at once. The
-uniform numbers are those of PyTorch to the last bit. The normal numbers are those of PyTorch up to rounding,
-because log, cos and sin are the polynomials of the library Cephes for single precision.
+The loops do not have branches or calls, so that the processor computes many entries at once. The normal
+numbers are those of PyTorch up to rounding, because log, cos and sin are the polynomials of the library
+Cephes.
 
 [1] M. Matsumoto and T. Nishimura, ACM Transactions on Modeling and Computer Simulation 8 (1998) 3-30.
 """
@@ -21,8 +21,7 @@ from icl.compiled.jit import compiled
 
 inline = njit(inline="always")
 F32, I32, U32 = np.float32, np.int32, np.uint32
-# the twister's state has this many words of 32 bits; the masks and numbers of `_draw_uniform` and `_twist`
-# are those of [1], too
+# words of the twister's state; its masks and numbers below are those of [1], too
 _WORDS = 624
 
 
@@ -44,14 +43,14 @@ def normal(seed, size):
 
     ``size`` is at least sixteen.
     """
-    # this recurrence, which seeds the twister, was published by its authors after [1], in 2002
+    # the authors of [1] published this recurrence in 2002
     state = np.empty(_WORDS, np.uint32)
     state[0] = U32(seed)
     for j in range(1, _WORDS):
         last = state[j - 1]
         state[j] = U32(U32(1812433253) * (last ^ (last >> U32(30))) + U32(j))
-    # A row is sixteen numbers. If ``size`` is not whole rows, PyTorch draws the last sixteen numbers again.
-    # Here this extra row is drawn behind the others, and at the end moved over the last sixteen.
+    # If `size` is not whole rows of sixteen, PyTorch draws the last sixteen again. This extra row is drawn
+    # behind the others, and moved at the end.
     rows, rest = divmod(size, 16)
     extra = 1 if rest else 0
     out = np.empty(size + 16 * extra, np.float32)
@@ -74,14 +73,14 @@ def _draw_uniform(state, out):
     for j in range(227, 623):
         state[j] = _twist(state[j], state[j + 1], state[j - 227])
     state[623] = _twist(state[623], state[0], state[396])
-    # The bits of each word are mixed once more for the output, while the state keeps the word.
+    # the output mixes the bits once more, and the state keeps the word
     for j in range(out.size):
         word = state[j]
         word ^= word >> U32(11)
         word ^= (word << U32(7)) & U32(0x9D2C5680)
         word ^= (word << U32(15)) & U32(0xEFC60000)
         word ^= word >> U32(18)
-        # Many processors convert only signed integers to floats by a vector instruction.
+        # many processors convert only signed integers by a vector instruction
         out[j] = F32(I32(word & U32(0xFFFFFF))) * F32(2.0**-24)
 
 
@@ -89,7 +88,7 @@ def _draw_uniform(state, out):
 def _twist(high, low, far):
     """Return the highest bit of the word ``high`` joined to the lower bits of ``low``, mixed with ``far``."""
     joined = (high & U32(0x80000000)) | (low & U32(0x7FFFFFFF))
-    # this mask has all bits set if the last bit of `joined` is set
+    # all bits are set if the last bit of `joined` is
     odd = U32(0) - (joined & U32(1))
     return far ^ (joined >> U32(1)) ^ (odd & U32(0x9908B0DF))
 
@@ -99,13 +98,12 @@ def _box_muller(row):
     """Turn sixteen uniform numbers into normal ones, in place; a pair (u, v) is entries j and j + 8."""
     for j in range(8):
         radius = np.sqrt(F32(-2) * _log(F32(1) - row[j]))
-        # 2 pi v is a whole number of quarter turns plus an angle between -1/8 and 1/8 of a turn
+        # 2 pi v is quarter turns plus an angle between -1/8 and 1/8 of a turn
         quarters = np.floor(F32(4) * row[j + 8] + F32(0.5))
         angle = (F32(4) * row[j + 8] - quarters) * F32(math.pi / 2)
         cosine = _horner(angle * angle, _COSINE)
         sine = angle * _horner(angle * angle, _SINE)
-        # Each quarter turn exchanges cosine and sine, and changes the sign of one of them. After one or two
-        # turns the cosine of the whole angle is minus `x`. After two or three its sine is minus `y`.
+        # Each quarter turn exchanges cosine and sine, and changes the sign of one of them.
         quarter = I32(quarters)
         odd = (quarter & 1) != 0
         x = sine if odd else cosine
@@ -117,8 +115,8 @@ def _box_muller(row):
 @inline
 def _log(x):
     """Return the logarithm of a number in (0, 1]."""
-    # The bits of x say that x is a mantissa, from 1/2 to 1, times a power of two. A mantissa below sqrt(1/2)
-    # is doubled, and the exponent lowered by one, so that y, the mantissa minus one, is small.
+    # x is a mantissa, from 1/2 to 1, times a power of two. A mantissa below sqrt(1/2) is doubled, so that y,
+    # the mantissa minus one, is small.
     bits = F32(x).view(np.int32)
     mantissa = I32((bits & 0x7FFFFF) | 0x3F000000).view(np.float32)
     exponent = F32(I32((bits >> 23) - 126))

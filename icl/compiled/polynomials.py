@@ -7,22 +7,16 @@ from icl.compiled.jit import compiled
 inline = njit(inline="always")
 
 
-# fastmath would rearrange sums, and the bits would differ from those of NumPy
+# fastmath would rearrange sums, unlike NumPy
 @compiled(nogil=True, error_model="numpy")
 def take(rows, gap, q, step, dim, degree, every):
     """Set row i of ``rows``, (count, m), to ``1 - P_l`` at m angles, for ``l = degree + i every``.
 
-    The arrays q, step and gap are (m,). At first q is ``1 - P_l`` for ``l = degree``, and ``step`` is q less
-    ``1 - P_l`` for ``l = degree - every``, or zero if ``degree`` is zero. The arrays q and step are
-    overwritten, and then belong to the degree after the last row. ``every`` is 1 or 2, and ``gap`` is
-    ``1 - x^every`` with x = cos(theta). The recurrence is that of `icl.tasks.gegenbauer.take`,
-    ``ahead (next q - q) = behind step + (1 - q) gap``, where ``ahead`` and ``behind`` are the factors of the
-    next polynomial and of the one before in ``x^every P_l``.
+    The other arrays are (m,). The arguments and the recurrence are those of `icl.tasks.gegenbauer.take`.
     """
     for i in range(len(rows)):
         ahead, behind = _up(degree, dim), 1 - _up(degree, dim)
-        # If only every second degree is computed, the next polynomial is P_(l+2), and the one before P_(l-2).
-        # Their factors in x^2 P_l follow from the formula of `_up`, used twice.
+        # the factors of P_(l+2) and P_(l-2) in x^2 P_l follow from the formula of `_up`, used twice
         if every == 2:
             ahead *= _up(degree + 1, dim)
             behind *= 1 - _up(degree - 1, dim)

@@ -1,7 +1,6 @@
 """Steps of softmax attention units on a CPU: the formula of `icl.pretrain.model`, unit by unit.
 
-A batch has B contexts of n labeled tokens and a query, the last token. Arrays have contexts as the last axis,
-over which the innermost loops run.
+The innermost loops run over the last axis, the B contexts of a batch.
 """
 
 import math
@@ -13,11 +12,11 @@ from icl.compiled.jit import compiled
 
 inline = njit(inline="always")
 F32, I32 = np.float32, np.int32
-# These are the coefficients of the exponential series up to degree 6, that of the highest power first.
+# Coefficients of the exponential series up to degree 6, that of the highest power first.
 _EXP = tuple(F32(1 / math.factorial(k)) for k in range(6, -1, -1))
 
 
-# The flags of `fastmath` let sums be reordered and vectorized, while infinity and NaN keep their meaning.
+# these flags let sums be vectorized, while infinity and NaN keep their meaning
 @compiled(nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 def take_steps(x, y, M, mean, square, rates, factors, adam, first_unit, last_unit):
     """Take T steps of the units ``first_unit`` to ``last_unit - 1``, of K units that see the same tokens.
@@ -25,18 +24,18 @@ def take_steps(x, y, M, mean, square, rates, factors, adam, first_unit, last_uni
     Args:
         x: Tokens, (T, d, n + 1, B).
         y: Labels, (T, K, n + 1, B).
-        M: Key-query matrices, (K, d, d), which are overwritten.
-        mean: Adam's mean of the gradients, (K, d, d), which is overwritten.
-        square: Adam's mean of the squared gradients, (K, d, d), which is overwritten.
+        M: Key-query matrices, (K, d, d), overwritten.
+        mean: Adam's mean of the gradients, (K, d, d), overwritten.
+        square: Adam's mean of the squared gradients, (K, d, d), overwritten.
         rates: Initial step sizes, (K,).
         factors: A row for each step, (T, 3): the step size as a share of the initial one, and the numbers by
             which Adam divides mean and square.
-        adam: Whether the steps are those of Adam, and not of plain gradient descent.
-        first_unit: Index of the first unit that takes steps.
-        last_unit: One more than the index of the last unit that takes steps.
+        adam: Whether the steps are those of Adam.
+        first_unit: The first unit that takes steps.
+        last_unit: One more than the last unit.
     """
     dim, contexts = len(x[0]), x.shape[3]
-    # `_compute_gradient` writes its result to `slope`, and works in the two others
+    # `_compute_gradient` writes to `slope`, and works in the two others
     weights = np.empty(x.shape[2:], x.dtype)
     sums = np.empty((dim + 4, contexts), x.dtype)
     slope = np.empty_like(M[0])
@@ -62,14 +61,12 @@ def take_steps(x, y, M, mean, square, rates, factors, adam, first_unit, last_uni
 def _compute_gradient(x, y, M, weights, sums, slope):
     """Set ``slope``, (d, d), to the gradient of the mean loss of one unit over the contexts of a batch.
 
-    The gradient of a context is ``2 (p - y_q) sum_i omega_i (y_i - p) x_i x_q'``, where omega_i are the
-    attention weights, p is the prediction, and y_q the label of the query. The arrays ``weights``,
-    (n + 1, B), and ``sums``, (d + 4, B), are memory to work in. The last row of ``weights`` is not used.
+    The arrays ``weights``, (n + 1, B), and ``sums``, (d + 4, B), are memory to work in.
     """
     dim, n, contexts = len(x), len(weights) - 1, weights.shape[1]
     single = weights.itemsize == 4
     largest, total, p, pull = sums[dim], sums[dim + 1], sums[dim + 2], sums[dim + 3]
-    # `total` and `p` are rows of the sums, so this sets them to zero, too
+    # this sets `total` and `p` to zero, too
     sums[:] = 0
     # the first d rows of the sums become M x_q
     for a in range(dim):
@@ -85,8 +82,7 @@ def _compute_gradient(x, y, M, weights, sums, slope):
                 weights[i, b] += sums[a, b] * x[a, i, b]
         for b in range(contexts):
             largest[b] = max(largest[b], weights[i, b])
-    # here `weights` become exponentials of the scores, `total` the sum of these, and p the sum of their
-    # products with the labels
+    # here `weights` become exponentials, `total` their sum, and p the sum with the labels
     for i in range(n):
         for b in range(contexts):
             weights[i, b] = _exp(weights[i, b] - largest[b], single)
@@ -94,15 +90,13 @@ def _compute_gradient(x, y, M, weights, sums, slope):
             p[b] += weights[i, b] * y[i, b]
     for b in range(contexts):
         p[b] /= total[b]
-        # From here on `total` is the factor that all tokens share: 2 (p - y_q), divided by B and by the sum
-        # of the weights.
+        # From here on `total` is the factor that all tokens share.
         total[b] = (p[b] - y[n, b]) / (total[b] * weights.dtype.type(contexts / 2))
     # from here on `weights` are the derivatives of the mean loss with respect to the scores
     for i in range(n):
         for b in range(contexts):
             weights[i, b] *= (y[i, b] - p[b]) * total[b]
-    # The slope is the sum of these derivatives times x_i x_q'. In each context `pull` is the sum of the
-    # derivatives times coordinate a of x_i.
+    # `pull` is the sum of these derivatives times coordinate a of the tokens
     for a in range(dim):
         pull[:] = 0
         for i in range(n):
@@ -124,15 +118,14 @@ def _exp(s, single):
 def _single_exp(s):
     """Return exp(s) for s <= 0 to a relative error of 1e-6, without a call that prevents vectorization.
 
-    If s is below -87, the result is exp(-87). This is negligible beside the largest weight, which is 1, while
-    exp(s) could be a subnormal number, which is slow.
+    Below -87 the result is exp(-87), because subnormal numbers are slow.
     """
     s = F32(-87) if s < F32(-87) else s
-    # s = k log 2 + r, where log 2 is 0.693359375 - 2.12194440e-4, and k times the first number is exact
+    # s is k log 2 + r, log 2 is the difference of these numbers, and k times the first is exact
     k = np.floor(s * F32(1 / math.log(2)) + F32(0.5))
     r = s - k * F32(0.693359375) + k * F32(2.12194440e-4)
     value = _EXP[0]
     for coefficient in _EXP[1:]:
         value = value * r + coefficient
-    # the bits of the float 2^k are those of the integer k + 127, shifted by 23
+    # the bits of the float 2^k are those of k + 127, shifted by 23
     return value * I32((I32(k) + 127) << 23).view(np.float32)

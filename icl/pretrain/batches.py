@@ -1,11 +1,10 @@
 """The batches that units are trained on: pure functions of (seed, step).
 
-Units that share a *token set* are called a *row*. All units of a row are trained on the same covariates and
-noise, and those units of a row that have the same class also on the same functions (common random numbers).
+The units of a *row* share a *token set*: covariates and noise, and functions if they have the same class.
 Random numbers are either *portable* or *native* (`icl.streams`). The sizes of arrays are
 
 - T: number of steps in a *block*, for which random numbers are drawn at once.
-- S: number of rows, each of which has a token set.
+- S: number of rows.
 - K: number of units in a row.
 - B: number of contexts in the batch of a step.
 - n: number of labeled tokens in a context. The query is the token after these.
@@ -38,9 +37,8 @@ from icl.tasks.base import (
     unit_lipschitz,
 )
 
-#: For each kind of device: the largest number of steps of a block of native random numbers, and the largest
-#: number of coordinates that the tokens of one row have in such a block. Blocks are large on a GPU, where a
-#: call costs more than the numbers that it draws.
+#: For each kind of device: most steps of a block, and most coordinates that the tokens of one row have in it.
+#: On a GPU a call costs more than the numbers that it draws.
 _BLOCKS = {"cpu": (16, 2**19), "cuda": (512, 2**25)}
 
 
@@ -55,17 +53,16 @@ def draw_contexts(
 ) -> tuple[Tensor, Tensor]:
     """Draw the contexts that `pretrain` trains a unit on at one step, in float64 on the CPU.
 
-    Every context has a function of its own, drawn from the class, and n labeled tokens. One more token, the
-    last, is the query. Tokens are uniform on the unit sphere. All labels have noise. The label of the
-    query, with which training compares the prediction, has noise, too.
+    Every context has a function of its own, and n labeled tokens. One more token, the last, is the query.
+    Tokens are uniform on the unit sphere. All labels have noise, also that of the query.
 
     Args:
         task: Class the functions are drawn from: of `icl.tasks`, or your own.
         noise_std: Standard deviation of the Gaussian label noise.
         n: Number of labeled tokens in a context.
         batch_size: Number of contexts, with at most 10^9 coordinates together.
-        seed: Root seed of the streams. Equal seeds and steps give equal contexts.
-        step: Training step that the contexts belong to, from 0 on.
+        seed: Seed of the streams.
+        step: Training step, from 0 on.
 
     Returns:
         Tokens (batch_size, n + 1, dim) and labels (batch_size, n + 1).
@@ -83,7 +80,7 @@ def draw_contexts(
     batch_size = integer(batch_size, "batch_size", 1, 10**9)
     numbers = batch_size * (n + 1) * task.dim
     affordable(numbers, 1e9, "batch_size", batch_size, "numbers")
-    # with index 0 for step, row and unit, tokens are (d, n + 1, B) and labels (n + 1, B)
+    # with index 0 for step, row and unit, these are (d, n + 1, B) and (n + 1, B)
     tokens, labels = TokenSets([[unit]], batch_size, "portable", "float64").draw(step)
     return reversed_axes(tokens[0, 0]), reversed_axes(labels[0, 0, 0])
 
@@ -91,11 +88,11 @@ def draw_contexts(
 def steps_of_block(unit: UnitConfig, batch_size: int, stream: str, device: torch.device) -> int:
     """Return T, the number of steps of a unit for which random numbers are drawn at once.
 
-    A portable stream belongs to one step, and a native stream to a block of T steps.
+    A portable stream belongs to one step.
     """
     if stream == "portable":
         return 1
-    # a device that is neither a CPU nor a GPU of CUDA is treated as a CPU
+    # other devices are treated as a CPU
     max_steps, max_numbers = _BLOCKS.get(device.type, _BLOCKS["cpu"])
     size = batch_size * (unit.context_length + 1) * unit.task.dim
     return max(1, min(max_steps, max_numbers // size))
@@ -110,18 +107,16 @@ def make_token_sets(
 ) -> list[TokenSets]:
     """Return the `TokenSets` of S rows of K units: one for each row, or one for several rows if ``compiled``.
 
-    If ``compiled``, neighboring rows whose law of covariates is the same, and whose classes are the same up
-    to a factor, become one `TokenSets` that PyTorch compiles. Rows whose law or class is user-defined, or
-    whose class PyTorch cannot trace, are not compiled. Callers compile native numbers only. ``drawing`` are
-    the arguments of `TokenSets` after ``batch_size``, and ``options`` those of ``torch.compile``.
+    If ``compiled``, neighboring rows that agree in their law of covariates, and up to a factor in their
+    classes, become one `TokenSets` that PyTorch compiles, unless the law or a class is user-defined or cannot
+    be traced. ``drawing`` are the arguments of `TokenSets` after ``batch_size``, and ``options`` those of
+    ``torch.compile``.
     """
     found = []
-    # `_Streams` draws numbers for several rows. It finds the axis of contexts by its length, a multiple of
-    # batch_size. A class may draw two or three parameters along an axis before it. Therefore batches of at
-    # most three contexts are not compiled.
+    # `_Streams` finds the axis of contexts by its length, a multiple of batch_size. An axis of two or three
+    # parameters may stand before it.
     together = compiled and batch_size > 3
     for key, alike in itertools.groupby(rows, _law_and_classes if together else lambda row: None):
-        # rows without a key are not compiled
         if key is None:
             found += [TokenSets([row], batch_size, *drawing) for row in alike]
         else:
@@ -145,9 +140,7 @@ def _is_own(law: CovariateLaw) -> bool:
 class TokenSets:
     """The batches of S rows of K units.
 
-    All units of a row see the same tokens, because they share the seed and the law of covariates. Rows may
-    differ in their seeds, in the Lipschitz constants of their classes, and in the standard deviation of the
-    noise. ``steps`` is T, which is 1 for portable numbers, and ``count`` is B.
+    Rows may differ in their seeds, Lipschitz constants and noise. ``steps`` is T, and ``count`` is B.
 
     If functions of a class are proportional to its Lipschitz constant L, they are drawn at L = 1 and
     multiplied by L.
@@ -166,56 +159,54 @@ class TokenSets:
         self.steps = steps_of_block(rows[0][0], batch_size, stream, self.device)
         self.dtype: torch.dtype = getattr(torch, dtype)
         tasks = [[unit_lipschitz(unit.task) for unit in row] for row in rows]
-        # Functions are drawn once for each different class of a row. The first row stands for all rows, since
-        # their classes are the same. Unit k has the class with the index `_which[k]`.
+        # Functions are drawn once for each different class of a row. All rows have the same classes, and unit
+        # k has that with the index `_which[k]`.
         keys = [key_of(task) for task, _ in tasks[0]]
         self._different = {key: task for key, (task, _) in zip(keys, tasks[0], strict=True)}
         self._which = [list(self._different).index(key) for key in keys]
-        # for each unit, the factor of the functions' values and the factor of the noise, (S, K, 2)
+        # for each unit, the factors of the function and of the noise, (S, K, 2)
         self._scales: Any = [
             [(scale, unit.noise_std) for unit, (_, scale) in zip(row, own, strict=True)]
             for row, own in zip(rows, tasks, strict=True)
         ]
         self.fill: Any = fill
-        # `_fill_by_loops` overwrites normal numbers with tokens, so that both must have the same dtype.
-        # Native streams draw float32.
+        # `_fill_by_loops` overwrites normal numbers, which native streams draw in float32, with tokens
         single = self.native and self.dtype == torch.float32
         if single and self.device.type == "cpu" and can_compile():
             self.fill = _fill_by_loops
 
     def compile(self, **options: Any) -> None:
-        """Have PyTorch compile `fill`, which makes tokens and labels, with options of ``torch.compile``."""
+        """Have PyTorch compile `fill`, with options of ``torch.compile``."""
         law = self.rows[0][0].covariate_law
-        # the first call of a law may compute a basis, which it keeps, and which should not be traced
+        # the first call of a law may compute a basis, which should not be traced
         law.from_normal(torch.empty(0, law.dim))
         self.fill = torch.compile(fill, dynamic=False, **options)
-        # Python numbers would be constants of the compiled code, and other rows would be compiled again.
+        # Python numbers would be constants of the compiled code
         self._scales = torch.tensor(self._scales, dtype=self.dtype, device=self.device)
 
     def draw(self, block: int, out: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
         """Draw the block with the number ``block``, which is the T steps from step ``block T`` on.
 
-        Returns:
-            Tokens (T, S, d, n + 1, B) and labels (T, S, K, n + 1, B). If two tensors ``out`` are given, they
-            are filled and returned.
+        Return tokens (T, S, d, n + 1, B) and labels (T, S, K, n + 1, B), or fill and return two tensors
+        ``out``.
         """
         unit = self.rows[0][0]
         seeds = [row[0].seed for row in self.rows]
-        # this is the number of contexts of all rows and steps, S T B
+        # all rows and steps have S T B contexts
         count = len(seeds) * self.steps * self.count
 
         def source(name: str, native: bool = self.native) -> Any:
-            # If numbers are portable, or a class is user-defined, there is one row, see `make_token_sets`.
+            # here there is one row, see `make_token_sets`
             if not native:
                 return stream(unit.seed, name, block)
             streams = [NativeStream(seed, name, block, self.device) for seed in seeds]
             return streams[0] if len(streams) == 1 else _Streams(streams, count)
 
-        # these are the numbers of contexts of one row and of tokens of a context
+        # these count the contexts of one row and the tokens of a context
         shape = self.steps * self.count, unit.context_length + 1
         normal = _draw_normal(source("covariates"), (*shape, unit.task.dim))
         noise = _draw_normal(source("noise"), shape)
-        # a user-defined class always gets a generator of NumPy
+        # a user-defined class gets a generator of NumPy
         functions = [
             draw_function(task, source("tasks", self.native and is_ours(task)), count)
             for task in self._different.values()
@@ -230,8 +221,8 @@ class TokenSets:
 class _Streams(NativeStream):
     """Native streams of several rows, which draw numbers for ``count`` contexts, equally many for each row.
 
-    The axis of contexts is the first of length ``count``. In all classes of `icl.tasks` the axes before it
-    have a length of two or three, and `make_token_sets` compiles rows only if ``count`` is larger.
+    The axis of contexts is the first of length ``count``: shorter axes of two or three parameters stand
+    before it.
     """
 
     def __init__(self, streams: Sequence[NativeStream], count: int):
@@ -253,20 +244,19 @@ class _Streams(NativeStream):
 
 
 def make_blocks(sets: Sequence[TokenSets], memory: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """Return empty tokens (T, S, d, n + 1, B) and labels (T, S, K, n + 1, B) for a block of some sets.
+    """Return empty tokens (T, S, d, n + 1, B) and labels (T, S, K, n + 1, B) for a block of sets of S rows.
 
-    S is the number of rows of all sets. In the memory of a CPU one step follows another. In that of a GPU the
-    contexts of all steps and rows are contiguous, because they are drawn in this order. If a flat tensor
-    ``memory`` is given, tokens and labels are views of it.
+    On a GPU the contexts of all steps and rows are contiguous, because they are drawn in this order. If a
+    flat tensor ``memory`` is given, tokens and labels are views of it.
     """
-    # all sets have the same T = one.steps, B = one.count and K
+    # all sets have the same T, B and K
     one = sets[0]
     on_cpu = one.device.type == "cpu"
     unit = one.rows[0][0]
     rows = sum(len(own.rows) for own in sets)
     found = []
     at = 0
-    # the first tensor has a column for each of d coordinates, and the second for each of K units
+    # tokens have a column for each of d coordinates, and labels for each of K units
     for columns in (unit.task.dim, len(one.rows[0])):
         tokens = unit.context_length + 1
         shape = columns, tokens, rows, one.steps, one.count
@@ -294,16 +284,15 @@ def fill(
 ) -> None:
     """Set tokens (T, S, d, n + 1, B) and labels (T, S, K, n + 1, B) of S x K units.
 
-    Unless this function is compiled, there is one row, S = 1.
+    S is 1 unless this function is compiled.
 
     Args:
-        tokens: The tensor that covariates are written to.
-        labels: The tensor that labels are written to.
-        law: Turns the normal numbers into covariates.
+        tokens: Covariates are written here.
+        labels: Labels are written here.
+        law: The law of the covariates.
         functions: Functions of each different class, for S T B contexts.
         which: The index of each unit's functions, (K,).
-        scales: Two factors for each unit, (S, K, 2). A label is the function's value times the first, plus
-            noise times the second.
+        scales: For each unit, the factors of the function's value and of the noise, (S, K, 2).
         normal: Normal numbers, (S, T B, n + 1, d).
         noise: Normal numbers, (S, T B, n + 1).
     """
@@ -320,10 +309,8 @@ def fill(
     values = [by_step(function(x)) for function in functions]
     noise = by_step(noise.flatten(0, 1))
     if torch.compiler.is_compiling():
-        # The values of K units are stacked as (T, S, K, n + 1, B). If there is a single class, its values are
-        # (T, S, 1, n + 1, B), and broadcast to all units.
+        # the values of a single class, (T, S, 1, n + 1, B), broadcast to all units
         used = values[:1] if len(values) == 1 else [values[place] for place in which]
-        # both factors are (S, K, 1, 1)
         scale, noise_std = scales[..., None, None].unbind(2)
         labels.copy_(scale * torch.stack(used, 2) + noise_std * noise.unsqueeze(2))
         return
@@ -348,29 +335,26 @@ def _fill_by_loops(
     """
     from icl.compiled import batches
 
-    # x is (T B, n + 1, d), and with its axes reversed (d, n + 1, T B)
+    # x is (T B, n + 1, d)
     x = normal[0]
     if _is_own(law):
-        # The loop puts the first `inside` numbers of a token on one sphere, and the others on a second. Then
-        # `matrix` maps the token, unless `matrix` is empty. The loop writes the covariates to `tokens`, and
-        # also overwrites x with them, because the functions take x.
+        # The loop overwrites x, too, because the functions take x.
         inside, matrix = law._spheres
         matrix = matrix.astype(np.float32)
         batches.place(reversed_axes(x).numpy(), tokens[:, 0].numpy(), inside, matrix)
     else:
         x = law.from_normal(x)
-        # tokens are (T, S, d, n + 1, B) with S = 1, so that shape is (d, n + 1, B)
+        # tokens are (T, 1, d, n + 1, B)
         steps, _, *shape = tokens.shape
         tokens[:, 0] = reversed_axes(x).reshape(*shape[:-1], steps, shape[-1]).movedim(-2, 0)
     values = [reversed_axes(function(x)).contiguous().numpy() for function in functions]
-    # `place` is here the index of the unit's functions, and `y` is the part of `labels` for this unit
     given = zip(which, scales[0], labels[:, 0].unbind(1), strict=True)
     for place, (scale, noise_std), y in given:
         batches.label(y.numpy(), values[place], scale, reversed_axes(noise[0]).numpy(), noise_std)
 
 
 def _draw_normal(source: Rng, shape: tuple[int, ...]) -> Tensor:
-    """Draw normal numbers (S, *shape) from the streams of S rows.
+    """Draw normal numbers, (S, T B, n + 1, ...), from the streams of S rows.
 
     The first axis of ``shape`` is that of contexts. In native numbers the contexts of a row are contiguous.
     """
@@ -379,9 +363,9 @@ def _draw_normal(source: Rng, shape: tuple[int, ...]) -> Tensor:
     if not isinstance(source, _Streams):
         return reversed_axes(source.standard_normal(shape[::-1]))[None]
     streams = source.streams
-    # each stream fills its part of one tensor, which spares joining them
+    # this spares joining the parts
     drawn = torch.empty(len(streams), *shape[::-1], device=streams[0].device)
     for one, part in zip(streams, drawn, strict=True):
         part.normal_(generator=one.generator)
-    # axis 0 is that of the rows, and the others are reversed
+    # axis 0 is that of the rows
     return drawn.permute(0, *range(len(shape), 0, -1))

@@ -40,7 +40,7 @@ class Options(TypedDict, total=False):
     progress: bool
 
 
-#: Checks of a unit's numbers. They return plain numbers of Python, so that equal units have equal text.
+#: Checks of a unit's numbers, which return numbers of Python, so that equal units have equal text.
 UNIT_CHECKS: dict[str, Callable[..., Any]] = {
     "noise_std": partial(real, minimum=NOISE_RANGE[0], maximum=NOISE_RANGE[1]),
     "context_length": partial(
@@ -51,7 +51,6 @@ UNIT_CHECKS: dict[str, Callable[..., Any]] = {
     "width": partial(integer, minimum=1, maximum=10**6),
     "initial_std": partial(real, minimum=0, maximum=MAX_MAGNITUDE),
 }
-#: Checks of the settings.
 SETTING_CHECKS: dict[str, Callable[..., Any]] = {
     "steps": partial(integer, minimum=1, maximum=10**9),
     "batch_size": partial(integer, minimum=1, maximum=10**7),
@@ -77,13 +76,13 @@ class UnitConfig:
         learning_rate: Initial step size of this unit; None for that of the sweep.
         activation: Key of `icl.attention.ACTIVATIONS`.
         width: None trains a reduced unit, whose parameters are ``M``. An integer trains a full unit: ``W_K``
-            and ``W_Q`` have this number of rows, and of ``W_V`` only the last row is trained, because the
-            others do not reach the prediction.
-        initial_std: Standard deviation of the initial parameters, which are independent and normal.
+            and ``W_Q`` have this number of rows, and of ``W_V`` only the last row, which reaches the
+            prediction, is trained.
+        initial_std: Standard deviation of the initial parameters, which are normal.
 
     Raises:
-        ValueError: If a value is out of range, if task or covariates lack what they must have, or if the unit
-            would get no gradient at its start.
+        ValueError: If a value is out of range, if task or covariates lack ``dim`` or a method, or if the
+            unit would get no gradient at its start.
     """
 
     task: Task
@@ -119,14 +118,11 @@ class UnitConfig:
 
     @property
     def covariate_law(self) -> CovariateLaw:
-        """The distribution of the covariates: ``covariates``, or the unit sphere for None."""
+        """The distribution of the covariates."""
         return Sphere(self.task.dim) if self.covariates is None else self.covariates
 
     def initial(self) -> Array:
-        """Return the unit's parameters before the first step, drawn from the seed, as one matrix.
-
-        `icl.pretrain.model` says which rows of the matrix are which parameters.
-        """
+        """Return the unit's parameters before the first step as one matrix, see `icl.pretrain.model`."""
         d = self.task.dim
         shape = (d, d) if self.width is None else (2 * self.width + 1, d + 1)
         return self.initial_std * stream(self.seed, "initialization").standard_normal(shape)
@@ -149,7 +145,6 @@ class Settings:
     def __post_init__(self) -> None:
         for name, check in SETTING_CHECKS.items():
             object.__setattr__(self, name, check(getattr(self, name), name))
-        # this is None if `record` is not a sequence
         given = sequence(self.record)
         record = tuple(integer(step, "record", 0, self.steps) for step in given or ())
         if given is None or list(record) != sorted(set(record)):

@@ -1,7 +1,4 @@
-"""Measures of trained units: the norm of a matrix, its part outside a subspace, and test errors on any class.
-
-Functions of matrices take stacks (..., d, d): the units of a sweep, or `icl.pretrain.Pretrained.M_history`.
-"""
+"""Measures of trained units: the norm of a matrix, its part outside a subspace, and test errors."""
 
 from __future__ import annotations
 
@@ -26,15 +23,14 @@ __all__ = ["evaluation_error", "outside_share", "spectral_norm"]
 
 
 def spectral_norm(M: Array) -> Array:
-    """Return ``||M||_2``, the largest singular value, (...). ValueError for NaN and infinity."""
+    """Return ``||M||_2``, (...), for M (..., d, d). ValueError for NaN and infinity."""
     return np.asarray(np.linalg.norm(matrices(M, "M", MAX_MAGNITUDE), 2, axis=(-2, -1)))
 
 
 def outside_share(M: Array, basis: ArrayLike) -> Array:
     """Return ``||M - P M P||_2 / ||M||_2``, (...), where ``P = B B'`` projects onto the columns of B.
 
-    It is zero if M maps vectors orthogonal to these columns to zero, and all vectors into the span of the
-    columns. For M = 0 it is NaN. ``basis`` is B, (d, k), whose columns are orthonormal.
+    ``basis`` is B, (d, k), whose columns are orthonormal. For M = 0 the result is NaN.
 
     Raises:
         ValueError: For NaN, infinity, shapes that do not fit, and columns that are not orthonormal.
@@ -61,19 +57,17 @@ def evaluation_error(
 ) -> Array:
     """Return the test errors of many units: the mean of ``(p - f(x_q))^2`` over contexts.
 
-    Here p is the prediction, and f(x_q) the label of the query without noise. Every context has a function f
-    of its own, drawn from ``task``, which need not be the class that units were trained on. All units with
-    the same seed are tested on the same contexts.
+    Here p is the prediction. Every context has a function f of its own. Units with the same seed are tested
+    on the same contexts.
 
     Args:
         M: Key-query matrices of the units, (..., dim, dim); or a result of `icl.pretrain.pretrain`.
-        task: Class of the test functions.
+        task: Class of the test functions, which need not be that of the training.
         noise_std: Standard deviation of the noise of the labels that the units are given.
         n: Number of labeled tokens in a context.
         contexts: Number of contexts, at most 10^8.
-        seed: Seed of the contexts. None, for a result of `pretrain` only, takes the seed of each unit. Units
-            of different seeds are then independent, so that an interval over seeds also has the randomness of
-            the contexts.
+        seed: Seed of the contexts. None, for a result of `pretrain` only, takes the seed of each unit. An
+            interval over seeds then has the randomness of the contexts, too.
         covariates: Distribution of the tokens (`icl.covariates`); None is the unit sphere.
         activation: Key of `icl.attention.ACTIVATIONS`, if M are matrices.
 
@@ -86,14 +80,14 @@ def evaluation_error(
     """
     contexts = integer(contexts, "contexts", 1, 10**8)
     n = integer(n, "n", 1, 10**7)
-    # a unit's configuration checks and holds the setting of the test; its seed 0 is replaced below
+    # this checks and holds the setting; its seed is replaced below
     test = UnitConfig(task, noise_std, n, 0, covariates)
     if isinstance(M, Pretrained):
         if (dim := M.units[0].task.dim) != task.dim:
             raise ValueError(f"task.dim={task.dim}: must be that of the trained units, {dim}")
         times = (*M.history, M.parameters)
         shape: tuple[int, ...] = len(times), len(M.units)
-        # `predict` takes the parameters of a unit as one matrix, one below the other
+        # `predict` takes the parameters as one matrix, one below the other
         units = [
             (np.vstack(list(named.values())), unit.width, unit.activation)
             for parameters in times
@@ -109,7 +103,6 @@ def evaluation_error(
         units = [(matrix, None, activation) for matrix in stack.reshape(-1, d, d)]
         seeds = [integer(seed, "seed", 0)] * len(units)
     errors = np.zeros(len(units))
-    # units with the same seed are tested together, on contexts that are drawn once
     for test_seed in dict.fromkeys(seeds):
         tested = [index for index, unit_seed in enumerate(seeds) if unit_seed == test_seed]
         seeded = replace(test, seed=test_seed)
@@ -125,20 +118,20 @@ def _mean_errors(
     A unit is its matrix of parameters, its width and its activation.
     """
     shape = (test.context_length + 1, test.task.dim)
-    # this many contexts are drawn at once, about a million numbers
+    # this many contexts are drawn at once
     piece = max(1, min(contexts, 2**20 // (test.context_length * test.task.dim)))
     total = np.zeros(len(units))
     for step, begin in enumerate(range(0, contexts, piece)):
         rng = stream(test.seed, "evaluation", step)
-        # The last of several pieces is drawn whole, and then cut, so that one more context does not change
-        # the others: noise is drawn after all tokens of a piece, and would change with their number.
+        # The last piece is drawn whole, and then cut, so that one more context does not change the others:
+        # noise is drawn after all tokens of a piece.
         count = min(piece, contexts - begin)
         x = test.covariate_law.from_normal(torch.from_numpy(rng.standard_normal((piece, *shape))))
         noise = torch.from_numpy(rng.standard_normal((piece, shape[0])))
         f = draw_function(test.task, rng, piece)(x)
         clean = f[:count, -1]
         y = (f + test.noise_std * noise)[:count]
-        # the layout of `icl.pretrain.model`: x (1, 1, d, n + 1, count) and y (1, 1, n + 1, count)
+        # the layout of `icl.pretrain.model`
         x, y = (reversed_axes(part[:count]).contiguous()[None, None] for part in (x, y))
         for index, (matrix, width, activation) in enumerate(units):
             theta = torch.tensor(matrix)[None, None]

@@ -1,12 +1,12 @@
-r"""Many attention units at once: parameters, prediction, and the gradient in closed form.
+"""Many attention units at once: parameters, prediction, and the gradient in closed form.
 
 Layout. There are S token sets, and K units see each of them. A batch has B contexts of n labeled tokens and
-the query, the last token. Tokens x are (S, 1, d, n + 1, B), and labels y are (S, K, n + 1, B), since each
-unit has its own. Contexts are the last axis, so that every operation runs along contiguous numbers.
+the query, the last token. Tokens x are (S, 1, d, n + 1, B), and labels y are (S, K, n + 1, B). Contexts are
+the last axis, so that every operation runs along contiguous numbers.
 
-Parameters. The parameters of a unit are one matrix ``theta``, so that an optimizer sees one array. A
-*reduced* unit has the width None, and its theta is M, (d, d). A *full* unit has a theta of d + 1 columns and
-2 width + 1 rows: the row of ``W_V`` that reaches the prediction, then ``W_K``, then ``W_Q``.
+Parameters. The parameters of a unit are one matrix ``theta``. A *reduced* unit has the width None, and its
+theta is M, (d, d). A *full* unit has a theta of d + 1 columns and 2 width + 1 rows: the row of ``W_V`` that
+reaches the prediction, then ``W_K``, then ``W_Q``.
 
 Gradient. A reduced unit has scores ``s_i = x_i' M x_q``, weights omega and the prediction
 ``p = sum_i omega_i y_i``. The loss of a context is ``(p - y_q)^2``, and ::
@@ -33,10 +33,7 @@ ArrayOrTensor = TypeVar("ArrayOrTensor", Array, Tensor)
 
 
 def by_name(theta: ArrayOrTensor, width: int | None) -> dict[str, ArrayOrTensor]:
-    """Return the parameters of units by name, as views of theta, (..., rows, columns).
-
-    The entry ``W_V`` is the trained row of this matrix, (..., columns).
-    """
+    """Return the parameters of units by name, as views of theta, (..., rows, columns)."""
     if width is None:
         return {"M": theta}
     return {
@@ -55,15 +52,14 @@ def predict(theta: Tensor, x: Tensor, y: Tensor, width: int | None, activation: 
 def _scores(theta: Tensor, x: Tensor, y: Tensor, width: int | None) -> tuple[Tensor, Tensor]:
     """Return the scores and the values of the labeled tokens, both (S, K, n, B).
 
-    The prediction is the sum of the weights times the values. The value of a token is its label in a reduced
-    unit, and in a full unit it is the inner product of the trained row of ``W_V`` and the token.
+    The value of a token is its label in a reduced unit, and its product with the trained row of ``W_V`` in a
+    full one.
     """
     tokens, query, labels = x[..., :-1, :], _copy_query(x), y[..., :-1, :]
     if width is None:
         return _inner(_image(theta, query), tokens), labels
     own = by_name(theta, width)
-    # A token z has its label as one more coordinate. The query has the label 0, and the last column of W_Q,
-    # which would be multiplied by this label, is left out.
+    # a token z ends with its label, and the query with 0, so that the last column of W_Q is left out
     u = own["W_K"].mT @ own["W_Q"][..., :-1] @ query
     z = torch.cat([tokens.expand(-1, y.shape[1], -1, -1, -1), labels.unsqueeze(2)], 2)
     return _inner(u, z), _inner(own["W_V"].unsqueeze(-1), z)
@@ -72,16 +68,14 @@ def _scores(theta: Tensor, x: Tensor, y: Tensor, width: int | None) -> tuple[Ten
 def _copy_query(x: Tensor) -> Tensor:
     """Return a copy of the coordinates of the query, (S, 1, d, B).
 
-    In compiled code the tokens of a step are taken out of a block, and need not be stored, but an operand of
-    a matrix product must be. If the query were a view of the tokens, the compiler would store all tokens.
+    If the query were a view of the tokens, the compiler would store all tokens.
     """
     return x[..., -1, :].contiguous()
 
 
-#: Matrices of at most this many rows are multiplied by code that PyTorch compiles, since a GPU's library is
-#: slow for them.
+#: Most rows of a matrix that compiled code multiplies, since a GPU's library is slow for these.
 _MAX_SMALL_ROWS = 8
-#: Up to this many coordinates are added one by one in compiled code.
+#: Most coordinates that compiled code adds one by one.
 _MAX_UNROLLED = 32
 
 
@@ -95,11 +89,8 @@ def _image(theta: Tensor, query: Tensor) -> Tensor:
 def _inner(u: Tensor, x: Tensor) -> Tensor:
     """Return ``sum_a u_a x_a`` over coordinates, (S, K, n, B), of u (S, K, d, B) and x (S, 1, d, n, B).
 
-    In full units x has the axis K, too, and a token has one more coordinate, its label.
-
-    Coordinates are added one after the other, because the array of all products would not fit into the cache.
-    Compiled code does not store this array. For many coordinates the compiler gets a single sum, of which it
-    makes a loop, since the loop below would become as many additions in its code.
+    Coordinates are added one by one, because the array of all products would not fit into the cache. For many
+    coordinates the compiler gets a single sum, of which it makes a loop.
     """
     if torch.compiler.is_compiling() and x.shape[2] > _MAX_UNROLLED:
         return (u.unsqueeze(3) * x).sum(2)
@@ -137,17 +128,16 @@ def gradient(theta: Tensor, x: Tensor, y: Tensor, width: int | None, activation:
     if width is not None:
         theta = theta.detach().requires_grad_()
         loss = (predict(theta, x, y, width, activation) - y[..., -1, :]) ** 2
-        # the loss of a unit depends on its own theta only, so the sum has the gradients of all units
+        # the loss of a unit depends on its own theta only
         (found,) = torch.autograd.grad(loss.mean(-1).sum(), theta)
         return found
     scores, values = _scores(theta, x, y, width)
-    # the slope is phi'(s) over sum phi or over n
     omega, slope = weights(scores, activation, -2)
     p = (omega * values).sum(-2, keepdim=True)
     _, _, normalized = ACTIVATIONS[activation]
     adjoint = slope * (values - p) if normalized else slope * values
     error = 2 / x.shape[-1] * (p - y[..., -1:, :])
-    # this is sum_i dL/ds_i x_i, (S, K, d, B), divided by B for the mean over contexts
+    # this is sum_i dL/ds_i x_i, (S, K, d, B), over B
     dz = error * _sum_tokens(x[..., :-1, :], adjoint)
     return _outer(dz, _copy_query(x))
 
@@ -177,8 +167,7 @@ def take_step(
             divides its two means, because they begin at zero.
         width: As in `gradient`.
         activation: As in `gradient`.
-        adam: Whether the step is that of Adam. Otherwise it is plain gradient descent, and the two means stay
-            as they are.
+        adam: Whether the step is that of Adam; otherwise it is plain gradient descent.
     """
     theta, mean, square = state
     step = gradient(theta, x, y, width, activation)

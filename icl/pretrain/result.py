@@ -23,10 +23,10 @@ class Pretrained:
         shape: How ``M`` and ``windows`` arrange the units: (units,), or (settings, seeds) for `train_grid`.
         parameters: Trained parameters of each unit by name, float64: ``M``, or ``W_V`` (last row),
             ``W_K``, ``W_Q``.
-        history: For each of ``settings.record``, all units' parameters at that time.
-        diverged: Units whose parameters became infinite or NaN; the others are not affected.
+        history: All units' parameters at each step of ``settings.record``.
+        diverged: Units whose parameters became infinite or NaN.
         engines: What took the steps of each unit, "compiled" or "eager".
-        device: Type of the device that they were trained on.
+        device: Type of the device of the training.
     """
 
     units: tuple[UnitConfig, ...]
@@ -50,7 +50,7 @@ class Pretrained:
 
     @property
     def windows(self) -> Array:
-        """Mean of the diagonal of each ``M``: the w of the nearest ``w I``; of the shape ``shape``.
+        """Mean of the diagonal of each ``M``, the w of the nearest ``w I``.
 
         For a class of even functions M and -M have the same risk: compare the absolute values.
         """

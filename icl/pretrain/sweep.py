@@ -30,17 +30,17 @@ from icl.pretrain.model import Array, by_name, take_step
 from icl.pytorch import Tensor, torch
 from icl.tasks.base import key_of
 
-#: On a CPU the batches of a stack have at most this many numbers.
+#: Most numbers of the batches of a stack on a CPU.
 _MAX_BATCH_NUMBERS = 2**28
-#: On a GPU the batches of all stacks take at most this share of the memory.
+#: Largest share of the memory of a GPU for the batches of all stacks.
 _SHARE = 1 / 8
-#: A sweep reports its progress at most about this many times.
+#: A sweep reports its progress about this many times.
 _STOPS = 100
 
 
 def is_compiled(unit: UnitConfig, device: torch.device) -> bool:
     """Return whether compiled code can take the steps of a unit."""
-    # only autograd computes the gradient of a full unit, which has a width
+    # the gradient of a full unit is left to autograd
     if unit.width is not None:
         return False
     if device.type == "cuda":
@@ -62,15 +62,14 @@ def _has_compiler(compiler: str) -> bool:
         text = f"training takes longer, as its steps are not compiled: {error}"
         warnings.warn(text, RuntimeWarning, stacklevel=2)
         return False
-    # numba may be installed with its compiler disabled, which would run the loops in Python
+    # numba may be installed with its compiler disabled
     return can_compile()
 
 
 def _compute_factors(settings: Settings, first: int, stop: int) -> Array:
     """Return three numbers for each step from ``first`` to ``stop - 1``, shape (steps, 3).
 
-    The first is the step size over the initial step size. Adam divides its mean of gradients by the second,
-    and its mean of squared gradients by the third.
+    They are the step size over the initial one, and the numbers by which Adam divides its two means.
     """
     step = np.arange(first, stop)
     share = 1 - step / settings.steps if settings.schedule == "linear" else np.ones(step.size)
@@ -78,13 +77,13 @@ def _compute_factors(settings: Settings, first: int, stop: int) -> Array:
 
 
 class Stack:
-    """Units of one kind that are trained together: S rows of K units. The units of a row see one token set.
+    """Units of one kind that are trained together: S rows of K units.
 
     ``state``, (3, S, K, ...), has the matrices of the units and the two moments of Adam. ``batches`` has, for
     each thread, tokens and labels of one block of T steps.
 
-    A stack that is trained by loops has one token set, and may have several ``threads``. First each thread
-    draws one block. Then each thread takes the steps of all these blocks, for a part of the units.
+    A stack that is trained by loops has one token set, and may have several ``threads``. Each thread draws
+    one block, and then takes the steps of all these blocks for a part of the units.
     """
 
     def __init__(
@@ -101,10 +100,9 @@ class Stack:
         self.sets = make_token_sets(rows, *drawing, compiled=compiled and native and on_gpu)
         rates = [[own.learning_rate or settings.learning_rate for own in row] for row in rows]
         self.rates = state.new_tensor(rates)[..., None, None]
-        # `_take_steps` writes here what `_compute_factors` returns for the steps of one block
+        # these are the factors of the steps of one block
         self.factors = state.new_empty(self.sets[0].steps, 3)
         self.adam = settings.optimizer == "adam"
-        # all units of a stack have the width and the activation of the first unit
         unit = rows[0][0]
         self.kind: Any = {"width": unit.width, "activation": unit.activation, "adam": self.adam}
         # this is the index of the next step in its block
@@ -120,7 +118,7 @@ class Stack:
         # `Sweep` may raise the number of threads of a stack with loops
         self.threads = 1
         self.batches: Any = None
-        # for each thread, which block its batches have: block k has the steps from k T on
+        # for each thread, the number of the block in its batches
         self.drawn: list[int] = []
         # this is True if other stacks draw their blocks into the same memory
         self.shares = False
@@ -128,12 +126,10 @@ class Stack:
     @property
     def numbers(self) -> int:
         """How many numbers one block of the stack has: coordinates and labels of all tokens."""
-        # the entries of `self.sets` have the same sizes, except for their numbers of rows
+        # the sets differ in their numbers of rows only
         token_set = self.sets[0]
         unit, contexts = token_set.rows[0][0], token_set.steps * token_set.count
-        # S is the length of `self.rates`
         tokens = len(self.rates) * contexts * (unit.context_length + 1)
-        # a token has d coordinates, and a label for each of the K units
         return tokens * (unit.task.dim + len(token_set.rows[0]))
 
     def _compile(self) -> None:
@@ -153,25 +149,24 @@ class Stack:
         self.graph = Graph(next_step, self.state.device)
 
     def train(self, stop: int, stopped: threading.Event, first: int) -> None:
-        """Take the steps ``first`` to ``stop - 1``, or fewer if the event ``stopped`` is set meanwhile."""
+        """Take the steps ``first`` to ``stop - 1``, or fewer if ``stopped`` is set meanwhile."""
         block_steps = self.sets[0].steps
         if self.batches is None:
             self.batches = [make_blocks(self.sets) for _ in range(self.threads)]
-        # The number -1 says that a thread has not drawn a block. In shared memory other stacks may have
-        # overwritten the blocks since the last call, so that they are drawn again.
+        # -1 says that a thread has not drawn a block. In shared memory other stacks may have overwritten
+        # blocks.
         if self.shares or not self.drawn:
             self.drawn = [-1] * self.threads
-        # Each thread of the pool tells PyTorch to use one thread only. With one thread the pool is not used,
-        # and then does not start a thread.
+        # Each thread of the pool tells PyTorch to use one thread only.
         with ThreadPoolExecutor(self.threads, "", torch.set_num_threads, (1,)) as pool:
             apply: Any = map if self.threads == 1 else pool.map
             while first < stop and not stopped.is_set():
-                # this round takes the steps before `until`: those of one block for each thread
+                # this round takes the steps of one block for each thread
                 until = min(stop, (first // self.together + 1) * self.together)
                 needed = range(first // block_steps, math.ceil(until / block_steps))
                 # a list waits for all threads, and raises their errors
                 list(apply(self._draw, [block for block in needed if block not in self.drawn]))
-                # without loops there is one thread, so that all these steps are in one block
+                # without loops there is one thread, and one block
                 if self.loops is None:
                     self._take_steps(first, until)
                 else:
@@ -187,7 +182,7 @@ class Stack:
 
     def _draw(self, block: int) -> None:
         """Draw a block for all token sets of the stack, into the batches of one thread."""
-        # tokens and labels are split along axis 1, so that each entry of `self.sets` fills its own rows
+        # each set fills its own rows, which are along axis 1
         sizes, place = [len(own.rows) for own in self.sets], block % self.threads
         parts = zip(*(part.split(sizes, 1) for part in self.batches[place]), strict=True)
         for token_set, part in zip(self.sets, parts, strict=True):
@@ -200,18 +195,18 @@ class Stack:
         while first < until:
             block, place = divmod(first, block_steps)
             stop = min(until, (block + 1) * block_steps)
-            # axis 0 has the steps, and index 0 of axis 1 is the only token set
+            # axis 0 has the steps, and axis 1 the only token set
             x, y = (
                 part[place : place + stop - first, 0] for part in self.batches[block % self.threads]
             )
             factors = self.state.new_tensor(_compute_factors(self.settings, first, stop))
-            # the arrays of NumPy share their memory with the state, so that the loops change the state
+            # the loops change the state, whose memory these arrays share
             parts = x, y, *self.state[:, 0], self.rates[0, :, 0, 0], factors
             self.loops(*(part.numpy() for part in parts), self.adam, units.start, units.stop)
             first = stop
 
     def _take_steps(self, first: int, until: int) -> None:
-        """Take the steps ``first`` to ``until - 1`` of all units by PyTorch. They are in one block."""
+        """Take the steps ``first`` to ``until - 1``, all of one block, by PyTorch."""
         rows = torch.as_tensor(
             _compute_factors(self.settings, first, until), dtype=self.state.dtype
         )
@@ -228,7 +223,7 @@ class Stack:
             return
         x, y = self.batches[0]
         for t in places:
-            # axis 1 is that of the K units of a row, which see the same tokens
+            # axis 1 is that of the K units of a row
             batch = x[t].unsqueeze(1), y[t], self.factors[t]
             self.state.copy_(take_step(self.state, self.rates, *batch, **self.kind))
 
@@ -301,7 +296,6 @@ class Sweep:
         self.device = device
         max_numbers = _MAX_BATCH_NUMBERS
         if device.type == "cuda":
-            # this is the size of a number in bytes
             size = torch.finfo(getattr(torch, settings.dtype)).bits // 8
             max_numbers = (
                 int(_SHARE * torch.cuda.get_device_properties(device).total_memory) // size
@@ -314,20 +308,19 @@ class Sweep:
         new = partial(torch.zeros, dtype=getattr(torch, settings.dtype), device=device)
         self.state, self.history = new(3, begin.size), new(len(settings.record), begin.size)
         self.state[0] = torch.from_numpy(begin)
-        # recorded steps are increasing, so that step 0 comes first
         if 0 in settings.record:
             self.history[0] = self.state[0]
         self.stacks: list[Stack] = []
         end = 0
         for rows in groups:
-            # all units of a stack are of one kind, so that the first unit tells the shape
+            # all units of a stack have one shape
             index = rows[0][0]
             shape = (3, len(rows), len(rows[0]), *starts[index].shape)
             at, end = end, end + math.prod(shape[1:])
             own = [[units[place] for place in row] for row in rows]
             state = self.state[:, at:end].view(shape)
             stack = Stack(own, settings, self.compiled[index], state)
-            # A stack gets its share of the threads, or fewer, since each thread has a block in memory.
+            # A stack gets its share of the threads, each with a block in memory.
             if stack.loops is not None:
                 spare = min(self.threads // len(groups), max_numbers // stack.numbers)
                 stack.threads = max(1, spare)
@@ -338,29 +331,26 @@ class Sweep:
     def _group_units(self, max_numbers: int) -> list[list[list[int]]]:
         """Return the indices of the units, as a list of stacks, each a list of rows, each a list of units.
 
-        A row has the units of a token set, or a part of them if they are too many. A block of a stack has at
-        most ``max_numbers`` numbers, unless one unit alone has more. A stack that loops train has all units
-        of one token set, however many they are.
+        A block of a stack has at most ``max_numbers`` numbers, unless one unit alone has more, or loops train
+        the stack.
         """
-        # the units of one set see the same covariates, and are of one kind
+        # units of one set see the same covariates
         sets = defaultdict(list)
         for index, unit in enumerate(self.units):
             compiled = self.compiled[index]
             kind = unit.context_length, unit.activation, unit.width, compiled
             sets[kind, unit.seed, key_of(unit.covariate_law)].append(index)
         dim, on_cpu = self.units[0].task.dim, self.device.type == "cpu"
-        # rows of one kind and of equally many units have arrays of one shape
         alike = defaultdict(list)
         for (kind, *_), row in sets.items():
-            # the last part of `kind` says whether compiled code takes the steps, on a CPU by loops
+            # `kind` ends with whether compiled code, on a CPU loops, takes the steps
             looped = on_cpu and kind[-1]
-            # each token has `dim` coordinates, and a label for each unit of the row
+            # each token has `dim` coordinates, and a label for each unit
             size = len(row) if looped else max_numbers // self._count_tokens(row[0]) - dim
             for chunk in _split_evenly(row, size):
                 alike[kind, len(chunk)].append(chunk)
         groups = []
         for (kind, count), rows in alike.items():
-            # a block has this many numbers for each row
             numbers = (dim + count) * self._count_tokens(rows[0][0])
             looped = on_cpu and kind[-1]
             groups += _split_evenly(rows, 1 if looped else max_numbers // numbers)
@@ -375,8 +365,8 @@ class Sweep:
     def _give_memory(self, max_numbers: int) -> None:
         """Set the batches of all stacks to views of one tensor, on a GPU.
 
-        If all batches together have more than ``max_numbers`` numbers, all stacks use the same memory, one
-        after the other. Then ``shares`` of each stack is True.
+        If they have more than ``max_numbers`` numbers together, all stacks use the same memory, one after the
+        other.
         """
         needs = [stack.numbers for stack in self.stacks]
         shares = sum(needs) > max_numbers
@@ -387,21 +377,18 @@ class Sweep:
             at += 0 if shares else need
 
     def train(self, advance: Callable[[int], object] = lambda count: None) -> None:
-        """Train all stacks. They stop after each recorded step, and at most about a hundred times besides.
+        """Train all stacks, which stop after each recorded step, and at most about a hundred times besides.
 
-        At each stop ``advance`` is called with the number of steps since the last stop. An error or an
-        interrupt stops all stacks.
+        At each stop ``advance`` is called with the number of steps since the last stop. An error stops all
+        stacks.
         """
         steps, record = self.settings.steps, self.settings.record
         block = max(stack.together for stack in self.stacks)
-        # `block` is the largest number of steps for which a stack draws at once. `every` is a multiple of
-        # `block`, so that the regular stops do not fall inside a block of this stack. A block that is
-        # interrupted may have to be drawn again.
+        # regular stops do not fall inside the largest block, which might have to be drawn again
         every = block * math.ceil(steps / _STOPS / block)
         stops = sorted({0, *record, *range(every, steps, every), steps})
         stopped = threading.Event()
-        # Each worker sets PyTorch's number of threads. This also changes the number for threads that begin
-        # later, so that the old number is restored at the end.
+        # The number of threads that a worker sets also holds for later threads, and is restored at the end.
         total, workers = torch.get_num_threads(), min(len(self.stacks), self.threads)
         pool = ThreadPoolExecutor(workers, "", torch.set_num_threads, (total // workers,))
         apply: Any = map if workers == 1 else pool.map
@@ -409,7 +396,7 @@ class Sweep:
             for first, stop in pairwise(stops):
                 train = partial(Stack.train, stop=stop, stopped=stopped, first=first)
                 with warnings.catch_warnings():
-                    # PyTorch's compiler gives advice that a user of this package cannot follow
+                    # a user cannot follow the advice of PyTorch's compiler
                     warnings.filterwarnings("ignore", module=r"torch\._inductor")
                     list(apply(train, self.stacks))
                 if stop in record:
@@ -421,9 +408,9 @@ class Sweep:
             torch.set_num_threads(total)
 
     def by_unit(self, row: Tensor) -> tuple[dict[str, Array], ...]:
-        """Return the parameters of each unit by name, in float64, from a row of state or history.
+        """Return the parameters of each unit by name, in float64 and in the order of ``units``.
 
-        A row has the units in the order of the stacks, while the result has the order of ``units``.
+        ``row`` is a row of state or history, in the order of the stacks.
         """
         sizes = [math.prod(self.shapes[index]) for index in self.places]
         parts = np.split(row.double().cpu().numpy(), np.cumsum(sizes)[:-1])

@@ -1,12 +1,10 @@
-r"""Pretraining attention units: a whole sweep in one call, each unit exactly as if it were alone.
+"""Pretraining attention units: a whole sweep in one call, each unit exactly as if it were alone.
 
 Every step trains a unit (`icl.pretrain.model`) on fresh contexts (`icl.pretrain.batches`). The loss is the
-paper's empirical loss, which compares the prediction with the noisy label of the query. Its expectation and
-the population risk have the same minimizer.
+paper's empirical loss, which compares the prediction with the noisy label of the query.
 
 Many units are trained in stacks (`icl.pretrain.sweep`), but no unit changes the result of another. The
-optimizer works entry by entry, and random numbers are pure functions of (seed, stream, step). The options
-``stream="native", dtype="float32"`` are the fastest.
+options ``stream="native", dtype="float32"`` are the fastest.
 
 >>> from icl.tasks import ReLU
 >>> sweep = [UnitConfig(ReLU(3, L), noise_std=0.1, context_length=8, seed=0) for L in (1.0, 2.0, 4.0)]
@@ -54,15 +52,14 @@ def pretrain(
     """Train every unit.
 
     A unit without ``width`` is *reduced*. Compiled code trains reduced softmax units on a CPU (numba), and
-    all reduced units on a GPU (``torch.compile``). PyTorch trains all other units without compiling. The
-    results of the two ways differ by rounding only. `Pretrained.engines` says which of them trained a unit.
+    all reduced units on a GPU (``torch.compile``).
 
     Args:
         units: Units to train, all of one dimension; everything else may differ. Without
             ``shared_tokens=True`` no two units may have the same seed.
-        steps: Number of optimizer steps, 1 to 10^9. Time grows with ``steps B n d``, summed over the units.
-            Here n is the context length and d the dimension of a unit.
-        batch_size: B, the number of fresh contexts in each step, at most 10^7; ``B n d`` is at most 10^10.
+        steps: Number of optimizer steps, 1 to 10^9.
+        batch_size: B, the number of fresh contexts in each step, at most 10^7. Time grows with
+            ``steps B n d``, where n is the context length and d the dimension of a unit.
         learning_rate: Initial step size of the units whose own ``learning_rate`` is None.
         device: Where to compute.
         optimizer: "adam", with the constants 0.9, 0.999 and 1e-8, or "sgd", the plain gradient step.
@@ -76,12 +73,12 @@ def pretrain(
         progress: Whether to show a progress bar of the steps, on standard error.
 
     Returns:
-        The trained units. A warning names each unit that diverged. Another warning says if numba or triton,
-        which compiled code needs, is not installed.
+        The trained units. Warnings name units that diverged, and say if numba or triton, which compiled code
+        needs, is missing.
 
     Raises:
         ValueError: If there are no units, their dimensions differ, two units have the same seed without
-            ``shared_tokens=True``, an argument is out of range, or ``B n d`` of a unit is too large.
+            ``shared_tokens=True``, an argument is out of range, or ``B n d`` of a unit exceeds 10^10.
     """
     settings = Settings(
         steps=steps,
@@ -105,7 +102,7 @@ def pretrain(
             sweep.train(bar.update)
     else:
         sweep.train()
-    # the other entries of the state are the moments of Adam
+    # the other entries are the moments of Adam
     parameters = sweep.by_unit(sweep.state[0])
     diverged = tuple(
         unit
@@ -144,7 +141,7 @@ def _check_units(units: Any, settings: Settings) -> tuple[UnitConfig, ...]:
     size = settings.batch_size
     affordable(max(sizes), 1e10, "batch_size", size, "numbers a batch of a unit")
     if not settings.shared_tokens:
-        # this maps each seed to the index of the first unit that has the seed
+        # this maps each seed to its first unit
         first_of_seed: dict[int, int] = {}
         for index, unit in enumerate(units):
             if (other := first_of_seed.setdefault(unit.seed, index)) != index:
@@ -174,13 +171,11 @@ def train_grid(
     """Train every setting with the seeds 0, ..., seeds - 1: the result has the shape (settings, seeds).
 
     A *setting* is all that describes a unit except its seed. ``learning_rate`` and the arguments of
-    `UnitConfig` may be lists with one entry for each setting. An argument that is not a list is the same for
-    all settings. A tuple, a one-dimensional array and a Series count as lists.
+    `UnitConfig` may be lists with one entry for each setting.
 
     All other arguments, and ``options``, are those of `pretrain`. Three defaults are different:
-    ``stream="native"`` and ``dtype="float32"``, which are the fastest, and ``shared_tokens=True``. With
-    shared tokens, settings with the same context length and law of the covariates see the same tokens with
-    each seed. ``shared_tokens=False`` is possible with a single setting only.
+    ``stream="native"``, ``dtype="float32"`` and ``shared_tokens=True``. ``shared_tokens=False`` is possible
+    with a single setting only.
 
     Raises:
         ValueError: If lists have different lengths or are empty, and for what `UnitConfig` and `pretrain`
@@ -198,7 +193,7 @@ def train_grid(
     shared_rate: Any = learning_rate
     if sequence(learning_rate) is not None:
         given["learning_rate"] = learning_rate
-        # Every unit has its own rate. So `pretrain` checks the shared rate, but does not use it.
+        # every unit has its own rate, and this one is not used
         shared_rate = 0.05
     lists = {name: sequence(value) for name, value in given.items()}
     lengths = {name: len(value) for name, value in lists.items() if value is not None}
@@ -210,7 +205,7 @@ def train_grid(
     seeds = integer(seeds, "seeds", 1, 10**6)
     units = []
     for i in range(settings):
-        # `lists` has None for an argument that all settings share
+        # None says that all settings share an argument
         own = {name: given[name] if values is None else values[i] for name, values in lists.items()}
         units += [UnitConfig(**own, seed=seed) for seed in range(seeds)]
     fast: Options = {"shared_tokens": True, "stream": "native", "dtype": "float32"}

@@ -4,18 +4,17 @@ The kernel is ``exp(w x.x')`` on the unit sphere of R^d. (The paper's appendix w
 ``exp(-w_app |x - x'|^2)``, so that ``w_app = w / 2``.) Symbols:
 
 - n is the number of tokens, sigma is ``noise_std``, and L is the Lipschitz constant of the class.
-- ``w*`` is the best window, which has the least risk.
+- ``w*`` is the best window.
 - t is the inner product of the query ``x_q`` and a token. The token is uniform on the sphere.
 - a_l is the coefficient of degree l of the class (`icl.tasks.base`).
 - I_nu is the modified Bessel function, with ``nu = d/2 - 1``.
 
-``w``, ``n`` and ``noise_std`` broadcast. Every function raises ValueError for arguments out of range. A
-function with a task raises TypeError unless the task is rotation invariant, and unless it has a `window_law`
-where one is needed.
+``w``, ``n`` and ``noise_std`` broadcast. Every function raises ValueError for arguments out of range, and
+TypeError for a task that is not rotation invariant or lacks a `window_law`.
 
-For n -> infinity at fixed w, the softmax weights tend to a von Mises-Fisher law around the query. The mean
-resultant length of this law is ``A_d(w)``, and ``n / R_d(w)`` tokens effectively share the weight. The limits
-of bias and noise are closed forms::
+For n -> infinity at fixed w, the softmax weights tend to a von Mises-Fisher law around the query. Its mean
+resultant length is ``A_d(w)``, and ``n / R_d(w)`` tokens effectively share the weight. The limits of bias and
+noise are::
 
     bias -> sum_l a_l (1 - I_{nu+l}(w) / I_nu(w))^2,    n noise -> sigma^2 R_d(w).
 
@@ -24,9 +23,8 @@ For large w they become powers of w::
     bias ~ beta w^(-rho/2),    noise ~ sigma^2 kappa w^((d-1)/2) / n.
 
 Here rho is the order of the class (`icl.tasks.Zonal.singular_term`): 4 for smooth functions, 3 for functions
-with a kink, and 1 for functions with a jump. `window_law` computes beta, and kappa depends on d alone. The
-minimizer of the sum of both powers is `sharp_window`. The chapter ``notebooks/theorem2_scaling`` proves that
-every minimizer of the risk follows it.
+with a kink, and 1 for functions with a jump. Kappa depends on d alone. `sharp_window` minimizes the sum of
+both powers. The chapter ``notebooks/theorem2_scaling`` proves that every minimizer of the risk follows it.
 """
 
 from __future__ import annotations
@@ -63,7 +61,6 @@ __all__ = [
     "window_penalty",
 ]
 
-# exp overflows at about 709.8
 _MAX_LOG = 700.0
 
 
@@ -72,10 +69,10 @@ def resultant_length(dim: int, w: ArrayLike) -> Array:
     dim, w = integer(dim, "dim", 2, MAX_DIM), np.asarray(reals(w, "w", *WINDOW_RANGE))
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         numerator, denominator = ive(dim / 2, w), ive(dim / 2 - 1, w)
-        # SciPy's Bessel functions fail for w beyond 1e9. There this expansion is exact to rounding.
+        # SciPy fails for w beyond 1e9, where this expansion is exact to rounding
         expansion = 1 - (dim - 1) / (2 * w) * (1 - (dim - 3) / (4 * w))
         ratio = np.asarray(np.where(w > 1e9, expansion, numerator / denominator))
-    # Bessel functions are zero at w = 0, except I_0, and underflow where w is far below dim.
+    # Bessel functions underflow at w = 0 and where w is far below dim
     underflow = (w <= 1e9) & ~((numerator > 1e-290) & (denominator > 1e-290))
     ratio[underflow] = _small_ratio(dim, w[underflow])
     return ratio[()]
@@ -83,8 +80,8 @@ def resultant_length(dim: int, w: ArrayLike) -> Array:
 
 def _small_ratio(dim: int, w: Array) -> Array:
     """Return ``A_d(w)`` by its continued fraction, ``w / (d + w^2 / (d + 2 + w^2 / (d + 4 + ...)))``."""
-    # The fraction is cut off after 200 terms, far more than are needed where w is far below d. It is computed
-    # from its end: after the step k, `tail` is w / (d + 2 k + w^2 / (d + 2 k + 2 + ...)).
+    # The 201 terms are far more than are needed where w is far below d. The fraction is computed from its
+    # end.
     tail = np.zeros_like(w)
     for k in range(200, -1, -1):
         tail = w / (dim + 2 * k + w * tail)
@@ -94,9 +91,7 @@ def _small_ratio(dim: int, w: Array) -> Array:
 def effective_fraction(dim: int, w: float) -> float:
     """Return ``R_d(w) = E e^{2wt} / (E e^{wt})^2``; ``n / R_d`` tokens effectively share the weight.
 
-    The fraction of tokens that effectively share the weight is ``1 / R_d``. R_d itself, which is returned, is
-    1 at w = 0, and grows like ``w^((d-1)/2)``. The function raises ValueError if R_d is larger than
-    exp(700), about 1e304.
+    R_d is 1 at w = 0, and grows like ``w^((d-1)/2)``. ValueError if it is larger than exp(700).
     """
     dim, w = integer(dim, "dim", 2, MAX_DIM), real(w, "w", *WINDOW_RANGE)
     log = _log_fraction(dim, w)
@@ -107,7 +102,7 @@ def effective_fraction(dim: int, w: float) -> float:
 
 def _log_fraction(dim: int, w: float) -> float:
     """Return the logarithm of `effective_fraction`."""
-    # the logarithm, about w^2 / d for small w, is negligible here, and w^2 may underflow
+    # the logarithm, about w^2 / d, is negligible, and w^2 may underflow
     if w < 1e-100:
         return 0.0
     nu = dim / 2 - 1
@@ -115,14 +110,12 @@ def _log_fraction(dim: int, w: float) -> float:
     # the Bessel functions underflow where w is far below dim
     if w <= 1e8 and min(scaled) < 1e-290:
         return _log_series(dim / 2, w * w) - 2 * _log_series(dim / 2, w * w / 4)
-    # These are the logarithms of e^{-w} I_nu(w) and e^{-2w} I_nu(2w). SciPy's Bessel functions fail for
-    # arguments beyond 1e9, and an expansion serves from 1e8 on.
+    # These are the logarithms of e^{-w} I_nu(w) and e^{-2w} I_nu(2w). SciPy fails beyond 1e9.
     log_mean, log_square = (
         math.log(value) if w <= 1e8 else _log_bessel(nu, k * w)
         for k, value in zip((1, 2), scaled, strict=True)
     )
-    # E e^{wt} is Gamma(d/2) (2/w)^nu I_nu(w). In R_d the factors e^{-2w} of numerator and denominator cancel.
-    # The factors before I_nu leave (w / 4)^nu / Gamma(d/2).
+    # E e^{wt} is Gamma(d/2) (2/w)^nu I_nu(w), and the factors e^{-2w} of R_d cancel
     return (
         log_square
         - 2 * log_mean
@@ -135,15 +128,14 @@ def _log_fraction(dim: int, w: float) -> float:
 def _log_series(b: float, z: float) -> float:
     """Return the logarithm of ``0F1(b; z) = sum_k z^k / (k! b (b+1) ... (b+k-1))``.
 
-    The mean E e^{wt} is 0F1(d/2; w^2 / 4).
+    E e^{wt} is 0F1(d/2; w^2 / 4).
     """
-    # The terms grow up to the index `peak`. Then they fall like a normal law of standard deviation
-    # sqrt(peak). The sum ends twelve standard deviations and 60 terms beyond the peak.
+    # the terms fall beyond `peak` like a normal law of standard deviation sqrt(peak)
     peak = min(z / b, math.sqrt(z))
     k = np.arange(1.0, 60 + math.ceil(peak + 12 * math.sqrt(peak)))
-    # these are the logarithms of the terms
+    # these are logarithms
     terms = np.cumsum(np.log(z) - np.log(k) - np.log(b + k - 1))
-    # the term k = 0 is one, and its logarithm is 0
+    # the term k = 0 is one
     return float(np.logaddexp(0, logsumexp(terms)))
 
 
@@ -166,9 +158,9 @@ class WindowLaw:
 
     Attributes:
         dim: The dimension d.
-        order: rho, the order of the class.
-        constant: beta. With infinitely many tokens the bias at large w is ``beta w^(-rho/2)``, plus the
-            fine variance of the class (`icl.tasks.Zonal.unresolved`).
+        order: The order rho of the class.
+        constant: beta. With infinitely many tokens the bias at large w is ``beta w^(-rho/2)``, plus fine
+            variance.
     """
 
     dim: int
@@ -192,29 +184,27 @@ class WindowLaw:
 
 
 def window_law(task: Zonal) -> WindowLaw:
-    r"""Return the law of the best window of a class: its order rho and constant beta.
+    """Return the law of the best window of a class: its order rho and constant beta.
 
-    Let x and x' be two tokens drawn with the weights of attention, and gamma the variogram of the class. The
-    bias for infinitely many tokens is ``2 E gamma(x, x_q) - E gamma(x, x')``. For large w the difference
-    ``w^(1/2) (x - x_q)`` tends to a standard normal xi in d - 1 dimensions, and ``w^(1/2) (x - x')`` tends to
-    ``sqrt(2) xi``. With the order rho and the constant c of `Zonal.singular_term` this gives ::
+    For tokens x and x' drawn with the weights of attention, the bias for infinitely many tokens is
+    ``2 E gamma(x, x_q) - E gamma(x, x')``. For large w ``w^(1/2) (x - x_q)`` tends to a standard normal xi in
+    d - 1 dimensions, and ``w^(1/2) (x - x')`` to ``sqrt(2) xi``. With the order rho and the constant c of
+    `Zonal.singular_term`, ::
 
         beta = c |2^(rho/2) - 2| E |xi|^rho,  E |xi|^rho = 2^(rho/2) Gamma((d-1+rho)/2) / Gamma((d-1)/2).
 
-    The absolute value is right, because the singular term of gamma is negative for orders above 2. The order
-    2 is refused, as its beta would be zero. A class without a singular term is smooth. It has the order 4,
-    and ::
+    A class without a singular term is smooth. It has the order 4, and ::
 
         beta = E (Laplacian f)^2 / 4 = sum_l a_l (l (l + d - 2))^2 / 4.
 
-    The law leaves out the fine variance of a class (`Zonal.unresolved`). At the query, fine variance is a
-    part of the bias that windows do not change. At the tokens it acts as noise, and `sharp_window` adds it to
-    sigma^2.
+    Fine variance (`Zonal.unresolved`) is left out. At the query it is a part of the bias that windows do not
+    change. At the tokens it is noise, which `sharp_window` adds to sigma^2.
 
     Raises:
-        TypeError: If the task is not rotation invariant, or if a class declares no singular term and its
-            Laplacian has no mean square.
-        ValueError: If the declared order is 2 or is not between 0 and 4, or if the constant is not positive.
+        TypeError: If the task is not rotation invariant, or if it is neither smooth nor declares a singular
+            term.
+        ValueError: If the declared order is 2, where beta would be zero, or is not between 0 and 4, or if the
+            constant is not positive.
     """
     check_task(task)
     d = task.dim
@@ -229,9 +219,7 @@ def window_law(task: Zonal) -> WindowLaw:
             order / 2 * math.log(2) + gammaln((d - 1 + order) / 2) - gammaln((d - 1) / 2)
         )
         return WindowLaw(d, order, c * abs(2 ** (order / 2) - 2) * moment)
-    # A class counts as smooth if two parts of the sum are negligible: the second half of the terms up to the
-    # degree `last`, and the later terms. The later coefficients have the sum `rest`. Slow classes need a
-    # larger `last`.
+    # A class counts as smooth if two parts of the sum are negligible: its second half, and later terms.
     for last in (50, 200, 800):
         a, rest = coefficients(task, last)
         eigenvalue = np.arange(1.0, last + 1) * (np.arange(1.0, last + 1) + d - 2)
@@ -244,12 +232,12 @@ def window_law(task: Zonal) -> WindowLaw:
 def sharp_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
     """Return the leading order of the best window ``w*`` for n -> infinity at fixed noise > 0.
 
-    The result minimizes ``beta w^(-rho/2) + sigma^2 kappa w^((d-1)/2) / n``, with the order rho and the
-    constant beta of `window_law`::
+    The result minimizes ``beta w^(-rho/2) + sigma^2 kappa w^((d-1)/2) / n``, with rho and beta of
+    `window_law`::
 
         w* ~ [rho beta n / ((d - 1) kappa sigma^2)]^(2 / (d - 1 + rho)).
 
-    Here sigma^2 is the variance of the label noise plus the fine variance of the class.
+    Fine variance counts in sigma^2.
     """
     n, noise_std = broadcast(
         n=reals(n, "n", *CONTEXT_RANGE),
@@ -262,10 +250,7 @@ def sharp_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Array:
 
 
 def sharp_context(task: Zonal, w: ArrayLike, noise_std: ArrayLike) -> Array:
-    """Return the context length at which `sharp_window` is w, for w > 0, rounded to a whole number.
-
-    The `sharp_window` at n is that at n = 1 times a power of n, and this equation is solved for n.
-    """
+    """Return the context length at which `sharp_window` is w, for w > 0, rounded to a whole number."""
     w, noise_std = broadcast(
         w=reals(w, "w", 1e-9, MAX_MAGNITUDE),
         noise_std=reals(noise_std, "noise_std", *POSITIVE_NOISE_RANGE),
@@ -283,14 +268,12 @@ def window_penalty(task: Zonal, ratio: ArrayLike) -> Array:
 
         (ratio^(-rho / 2) + s ratio^((d - 1) / 2)) / (1 + s) >= 1.
 
-    A ratio below one is a window that is too wide, so that bias makes the price. A ratio above one is a
-    window that is too narrow, so that noise makes the price.
+    A ratio below one is a window that is too wide.
 
     Such ratios arise where a window is the best one for a wrong L, sigma or n. If functions are proportional
     to L, the best window is a power of ``n L^2 / sigma^2``, with the exponent of `window_law`.
 
-    The function raises ValueError for a class with fine variance. Both risks would tend to the fine variance,
-    and the price to one.
+    ValueError for a class with fine variance, to which both risks would tend.
 
     >>> from icl.tasks import ReLU
     >>> window_penalty(ReLU(5), [0.5, 1.0, 2.0]).round(3)
@@ -314,15 +297,13 @@ def mismatch_penalty(task: Zonal, ratio: ArrayLike) -> Array:
     """Return the price of a window that is the best one for another L, for n -> infinity.
 
     The unit is pretrained at L and tested at ``L' = ratio * L``, for functions proportional to L. The *price*
-    is the risk of the unit at L' over the least risk at L'. Let e be the exponent of `window_law`. The best
-    window at L' is ``ratio^(2 e)`` times the best window at L, so that the price is `window_penalty` at
-    ``ratio^(-2 e)``. With the order rho of the class and s = rho / (d - 1), the price for every sigma and L
-    is ::
+    is the risk of the unit at L' over the least risk at L'. With the exponent e of `window_law`, it is
+    `window_penalty` at ``ratio^(-2 e)``. With the order rho of the class and s = rho / (d - 1), the price for
+    every sigma and L is ::
 
         (ratio^2 + s) / ((1 + s) ratio^(2 - rho e)) >= 1.
 
-    The function raises ValueError for a class with fine variance. Both risks would tend to the fine variance,
-    and the price to one.
+    ValueError for a class with fine variance.
     """
     check_task(task)
     ratio = reals(ratio, "ratio", 1e-50, 1e50)

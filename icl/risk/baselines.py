@@ -1,20 +1,19 @@
 """Exact risks of linear attention and of the nearest neighbor, which are compared with softmax attention.
 
 The setting is that of `icl.risk.exact`. Tokens and query are uniform on the unit sphere of R^d. The class is
-rotation invariant, with the covariance ``k = sum_l a_l P_l``, and the noise has the variance sigma^2. ``n``,
-``noise_std`` and the predictor's parameter broadcast.
+rotation invariant, with the covariance ``k = sum_l a_l P_l``, and the noise has the variance sigma^2.
+Arguments broadcast.
 
-Linear attention predicts ``h = (1/n) sum_i y_i x_i' M x_q``. Its risk is a convex quadratic in M. No rotation
-of M changes the risk, so that the mean of M over all rotations has at most the risk of M. This mean is a
-multiple of the identity. So some ``M = m I`` is best. By the addition theorem only degree 1 of the class
+Linear attention predicts ``h = (1/n) sum_i y_i x_i' M x_q``. Its risk is a convex quadratic in M, and
+rotations of M do not change the risk. So the mean of M over all rotations, a multiple of the identity, has
+at most the risk of M, and some ``M = m I`` is best. By the addition theorem only degree 1 of the class
 correlates with ``x_i . x_q``, and ::
 
     risk(m) = p - 2 m a_1 / d + m^2 [(p + sigma^2) / (n d) + (1 - 1/n) a_1 / d^2].
 
-Here ``p = E f(x)^2`` is k(1) plus the fine variance of the class, which is usually zero. The risk is above
-``p - a_1`` for every n and m, because linear attention predicts nothing of the other degrees. For affine
-functions this floor is L^2/3, and for ReLU functions it is L^2/3 + L^2/(6 d). A constant part of the
-functions does not count here if k leaves it out (`Zonal.left_out_level`).
+Here ``p = E f(x)^2`` is k(1) plus the fine variance of the class. The risk is above ``p - a_1`` for every n
+and m. For affine functions this floor is L^2/3, and for ReLU functions it is L^2/3 + L^2/(6 d). A constant
+part of the functions does not count if k leaves it out (`Zonal.left_out_level`).
 
 The chapter on Gaussian tokens uses another risk of linear attention. There tokens are Gaussian and functions
 are linear, ``f(x) = beta . x`` with ``E beta beta' = (L^2 / d) I``. The fourth moment
@@ -42,9 +41,9 @@ class LinearOptimum:
     """The best linear attention, ``M = m I``.
 
     Attributes:
-        m: The best factor m, of the broadcast shape of the arguments.
-        risk: The population risk at this m, of the same shape.
-        floor: ``E f(x)^2 - a_1``, a lower bound on the risk of linear attention for every n and every M.
+        m: The best factor m, in the broadcast shape.
+        risk: The population risk at this m.
+        floor: ``E f(x)^2 - a_1``, a lower bound for every n and every M.
     """
 
     m: Array
@@ -73,21 +72,18 @@ def linear_optimum(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> LinearOpt
     # 0.0 stands for a window, which linear attention does not have
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
     power, degree_one, square = _compute_moments(task, n, noise_std)
-    # The risk is power - 2 m gain + m^2 square, which is least at m = gain / square.
+    # the risk is power - 2 m gain + m^2 square
     gain = degree_one / task.dim
     m = gain / square
-    # The least risk is power - m gain. As degree_one is d gain, which is d m square, the least risk is also
-    # floor + m (d square - gain). The bracket is `excess`, written here as a formula that does not cancel.
+    # The least risk is power - m gain, or floor + m (d square - gain). The formula of the bracket, `excess`,
+    # does not cancel.
     floor = power - degree_one
     excess = (power + noise_std**2 - gain) / n
     return LinearOptimum(m, floor + m * excess, floor)
 
 
 def _compute_moments(task: Zonal, n: Array, noise_std: Array) -> tuple[float, float, Array]:
-    """Return ``E f(x)^2``, ``a_1 = d E f(x_q) h`` and ``E h^2``, for the prediction h at M = I.
-
-    The last is the bracket in the formula for risk(m) at the top of this module.
-    """
+    """Return ``E f(x)^2``, ``a_1 = d E f(x_q) h`` and ``E h^2``, for the prediction h at M = I."""
     d = task.dim
     degree_one = float(coefficients(task, 1)[0][0])
     power = task.second_moment
@@ -99,24 +95,21 @@ def nearest_neighbor_risk(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> Ri
     """Compute the risk of predicting with the label of the context token nearest to the query.
 
     This is softmax attention at ``w = infinity``. Let v be the share of the sphere that is nearer to the
-    query than the nearest token is. The share v exceeds a number q with probability ``(1 - q)^n``. Define u
-    by ``n log(1 - v) = -e^u``. Then u has the density ``exp(u - exp(u))``, and a trapezoid rule computes the
-    mean over u. A rule with twice the step estimates the relative error.
+    query than the nearest token is, and ``n log(1 - v) = -e^u``. Then u has the density ``exp(u - exp(u))``,
+    and a trapezoid rule computes the mean over u.
 
-    The fine variance of the class counts twice in the bias, because the fine parts of the function at the
-    token and at the query are uncorrelated.
+    Fine variance counts twice in the bias: at the token and at the query.
     """
     # 0.0 stands for a window, which is not used here
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
     half = (task.dim - 1) / 2
 
     def compute_bias(step: float) -> Array:
-        # outside of this range the density of u is below rounding
+        # outside the density of u is below rounding
         u = np.arange(-75.0, 4.5, step)
-        # this is the share v, for each n and u
+        # this is v, for each n and u
         mass = -np.expm1(-np.exp(u) / n[..., None])
-        # theta is the angle to the nearest token; sin(theta / 2)^2 of a token has a beta law, with both
-        # parameters equal to `half`
+        # sin(theta / 2)^2 of a token has the law Beta(half, half)
         theta = 2 * np.arcsin(np.sqrt(betaincinv(half, half, mass)))
         # the mean square of f(x) - f(x_q) is twice the variogram
         return np.asarray(step * (2 * variogram_of(task, theta)) @ np.exp(u - np.exp(u)))

@@ -1,4 +1,4 @@
-r"""The population risk of softmax attention, computed exactly.
+"""The population risk of softmax attention, computed exactly.
 
 Setting. Tokens ``x_1, ..., x_n`` and the query ``x_q`` are independent and uniform on the
 unit sphere, labels are ``y_i = f(x_i) + eps_i`` with noise of variance sigma^2, and the
@@ -25,7 +25,7 @@ and the query, and P_l the Gegenbauer polynomial at x . x_q. With u = log s, z =
 
 The last line expands the covariance in Gegenbauer polynomials with the coefficients a_l. By the addition
 theorem the mean over a pair of tokens is then, for each degree l, the square of a mean over one token. Every
-term is positive, so that nothing cancels, and n is only a factor and an exponent.
+term is positive, so that nothing cancels.
 
 The bias has two parts. Given f and the query, the mean prediction over all contexts multiplies degree l of f
 by ``m_l = E sum_i omega_i P_l(x_i . x_q)``. *Blur* is the error of this mean prediction. *Scatter* is how
@@ -34,8 +34,7 @@ much predictions vary around it, because the examples lie at other places in eac
     blur = sum_l a_l (1 - m_l)^2,   m_l = n int E[P_l z e^-z] phi^(n-1) du,
     scatter = bias - blur >= 0.
 
-`icl.risk.numerics.integrals` computes the integrals over the angle and over u, with the nodes of
-`icl.risk.numerics.quadrature`.
+`icl.risk.numerics.integrals` computes the integrals.
 """
 
 from __future__ import annotations
@@ -55,11 +54,11 @@ from icl.tasks import Zonal, check_setting, check_task
 from icl.tasks.base import Array, cache_by_class, coefficients, computing_once, fine_variance
 from icl.tasks.own import require_arrays
 
-# population_risk raises where a fine and a coarse quadrature rule differ by more than this share
+# population_risk raises where two quadrature rules differ by more than this share
 _TOLERANCE = 1e-7
-# optimal_window raises where the relative error of the best window is larger than this
+# optimal_window raises for a larger relative error of the window
 _MAX_WINDOW_ERROR = 1e-4
-# a search caches integrals for at most this many context lengths, so that the 4096 cached windows take 10 MB
+# a search caches integrals for at most this many context lengths
 _MAX_CACHED_LENGTHS = 64
 
 
@@ -86,16 +85,16 @@ def population_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLik
     """
     w, n, noise_std = check_setting(task, w, n, noise_std)
     require_arrays(task)
-    # the rows are bias, noise, error, and the slopes of bias and noise
+    # rows are bias, noise, error, and the slopes of bias and noise
     out = np.empty((5, w.size))
     variance = noise_std.ravel() ** 2
     for window, at_window, lengths, index in _group_by_window(w, n):
         bias, bias_slope, noise, noise_slope = fine = integrate(task, window, lengths)
-        # The coarse rule only estimates the error, without slopes. Its rows are bias and noise.
+        # the coarse rule only estimates the error, and its rows are bias and noise
         coarse = integrate(task, window, lengths, order=12, slopes=False)
         error = _compare_rules(task, window, lengths, fine[::2], coarse)
         rows = np.stack([bias, noise, error, bias_slope, noise_slope])[:, index]
-        # `integrate` returns the noise and its slope for label noise of variance one
+        # `integrate` returns the noise for label noise of variance one
         rows[[1, 4]] *= variance[at_window]
         out[:, at_window] = rows
     return WindowRisk(*(row[()] for row in out.reshape(5, *w.shape)))
@@ -106,7 +105,7 @@ def split_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike) ->
     """Compute the exact population risk with its bias split into blur and scatter.
 
     *Blur* is the error of the mean prediction over all contexts. *Scatter* is how much predictions from
-    labels without noise vary around this mean, because the examples lie at other places in each context.
+    labels without noise vary around this mean.
 
     Arguments and exceptions are those of `population_risk`, which is faster.
 
@@ -132,8 +131,8 @@ def _group_by_window(
     """Yield each different window once, because all triples (w, n, sigma) with one window share integrals.
 
     Yields:
-        The window, a mask of the triples with this window, the different context lengths of these triples,
-        and for each of these triples the index of its length.
+        The window, a mask of its triples, their different context lengths, and for each triple the index of
+        its length.
     """
     flat_w, flat_n = w.ravel(), n.ravel()
     for window in np.unique(flat_w):
@@ -144,10 +143,9 @@ def _group_by_window(
 def _compare_rules(task: Zonal, w: float, n: Array, fine: Array, coarse: Array) -> Array:
     """Return the relative difference of two quadrature rules, for each n; ValueError if it exceeds 1e-7.
 
-    ``fine`` and ``coarse`` are the results of the rules, with a row for each integral and a column for each
-    n. The difference is the largest one of all rows.
+    ``fine`` and ``coarse`` have a row for each integral and a column for each n.
     """
-    # The bound 1e-300 replaces a divisor of zero, and a row of zeros then has the difference zero.
+    # a row of zeros has the difference zero
     error = np.max(np.abs(coarse - fine) / np.maximum(fine, 1e-300), axis=0)
     if not np.all(error <= _TOLERANCE):
         raise ValueError(
@@ -162,11 +160,10 @@ class OptimalWindow:
     """The minimizer of the population risk over w.
 
     Attributes:
-        w: Optimal window parameter, 0 where equal weights are best. All attributes have the broadcast shape
-            of ``n`` and ``noise_std``.
+        w: Optimal window parameter, 0 where equal weights are best, in the broadcast shape of ``n`` and
+            ``noise_std``.
         risk: The population risk at this w.
-        error: Estimated relative error of w. The search expands the slope of the risk in polynomials, and the
-            error is how far their last coefficients may move w.
+        error: Estimated relative error of w.
     """
 
     w: Array
@@ -178,21 +175,17 @@ class OptimalWindow:
 def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWindow:
     """Find the window parameter w with the smallest population risk; arguments as in `population_risk`.
 
-    The search (`icl.risk.numerics.search`) scans w upwards. It stops where the noise alone exceeds the best
-    risk so far, because the noise never falls in w. (Let E_w be the mean of ``t = x_i . x_q`` with the
-    weights of w. For every set of tokens the logarithmic derivative of the noise is
-    ``2 (E_{2w} t - E_w t) >= 0``.) With little noise the noise stays below the best risk. Then the search
-    stops where the risk rises, once less than one token is expected inside the kernel.
+    The search (`icl.risk.numerics.search`) scans w upwards. It stops where the noise, which never falls in w,
+    exceeds the best risk so far. With little noise it stops where the risk rises, once less than one token is
+    expected inside the kernel.
 
-    Without noise the best window is so narrow that a class with a kink needs thousands of Gegenbauer degrees.
-    Then the time grows with n. For ReLU in three dimensions it is 1.5 s of one core at n = 1e6, and 9 s at
-    1e8.
+    Without noise time grows with n for a class with a kink, because narrow windows need thousands of
+    degrees.
 
     Raises:
         ValueError: For what `population_risk` refuses, if the relative error of w exceeds 1e-4, or if the
             risk still falls at the largest w that can be computed. That w is about 4e8 for a class with a
-            kink or a jump. In three dimensions, with noise of the functions' size, it is too small for n
-            beyond about 1e21 (ReLU) and 3e12 (sign).
+            kink or a jump.
 
     >>> from icl.tasks import Affine
     >>> a = optimal_window(Affine(dim=3, lipschitz=1.0), n=100, noise_std=0.1)
@@ -210,11 +203,10 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
     def curve(windows: Array, some: ProblemIndices) -> Array:
         """Return the risk, its derivative in w, and a part of the risk that never falls in w.
 
-        A problem is a pair (n, noise_std), and ``some`` are indices of problems. The shape is (windows, 3,
-        problems). The part that never falls comes from what is independent from token to token: the label
-        noise, and the part of f with the fine variance (`Zonal.unresolved`).
+        ``some`` are indices of problems (n, noise_std). The shape is (windows, 3, problems). The part that
+        never falls comes from label noise and fine variance, which are independent from token to token.
         """
-        # problems with the same context length share their integrals
+        # problems with the same n share their integrals
         used, index = np.unique(back[some], return_inverse=True)
         s2, rows = variance[some], []
         for w in windows:
@@ -228,15 +220,13 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
             rows.append([bias + s2 * noise, bias_w + s2 * noise_w, (s2 + fine) * noise])
         return np.array(rows)
 
-    # At w = 0 the derivative of the noise is zero, and the bias falls if and only if the class has a part of
-    # degree 1. With such a part w = 0 is not the minimum, even where the bias falls by less than the rounding
-    # of the risk. A share of at most 1e-12 of this part is taken for the rounding of zero.
+    # At w = 0 the bias falls if and only if the class has a part of degree 1. A share of 1e-12 is rounding.
     a, rest = coefficients(task, 1)
     falls_at_zero = bool(a[0] > 1e-12 * (a[0] + rest))
-    # here `noise` is the part of the risk that never falls
+    # `noise` is the part of the risk that never falls
     at_zero, first_slope, noise = curve(np.zeros(1), np.arange(lengths.size))[0]
-    # Near zero the noise grows by a factor of about 1 + w^2 / d, so that the best w is about
-    # d |first_slope| / (2 noise). Where this is below 1e-9 d, rounding hides the best w.
+    # Near zero the noise grows by a factor of about 1 + w^2 / d, so that the best w is about d |first_slope|
+    # / (2 noise). Rounding hides it below 1e-9 d.
     lost = falls_at_zero & (lengths > 1) & (noise > 5e8 * np.abs(first_slope))
     if np.any(lost):
         first_lost = math.hypot(variance[lost][0] ** 0.5, fine**0.5)
@@ -244,11 +234,10 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
         raise ValueError(
             f"{name}={first_lost:g}: the best w for {task!r} is below rounding, must be smaller"
         )
-    # For each length, this is the w at which one token is expected inside the kernel, where
-    # w (1 - x_i . x_q) <= 1. Beyond this w the scan stops at the first w where the risk rises. Without noise
-    # nothing else would stop the scan.
+    # Beyond the w at which one token is expected inside the kernel, the scan stops where the risk rises.
+    # Without noise nothing else would stop it.
     last = np.array([1 / invert_cap_mass(task.dim, 1 / m) for m in lengths])
-    # a single token has weight one for every w, so that its risk need not be searched
+    # a single token has weight one for every w
     several = np.flatnonzero(lengths > 1)
     w, risk, error, _ = lowest(curve, at_zero, falls_at_zero, last, several)
     if np.any(error > _MAX_WINDOW_ERROR):
@@ -262,8 +251,8 @@ def optimal_window(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> OptimalWi
 def _scan_window(task: Zonal, w: float, n: Array) -> Array:
     """Return what `integrate` does, from a cache unless ``n`` has many lengths.
 
-    Searches begin at the same windows for every noise, so that a third of the calls in a chapter repeat
-    earlier calls. `population_risk` does not use the cache, so that its time can be measured.
+    Searches begin at the same windows for every noise. `population_risk` does not use the cache, so that its
+    time can be measured.
     """
     if n.size > _MAX_CACHED_LENGTHS:
         return integrate(task, w, n)
@@ -277,10 +266,9 @@ def _integrate_cached(task: Zonal, w: float, lengths: bytes) -> Array:
 
 
 def mismatch_risk(trained: Zonal, tested: Zonal, n: ArrayLike, noise_std: ArrayLike) -> WindowRisk:
-    """Compute the risk on one class with the best window of another class (ITA slides, Theorem 3).
+    """Compute the risk on the class ``tested`` with the best window of ``trained`` (ITA slides, Theorem 3).
 
-    The window is the best one for the class ``trained``, and the risk is that on the class ``tested``. Both
-    classes have the same dimension, and n and the noise are the same for both.
+    Both classes have the same dimension, and n and the noise are the same for both.
     """
     check_task(trained, "trained")
     check_task(tested, "tested")

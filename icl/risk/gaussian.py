@@ -1,4 +1,4 @@
-r"""The population risk of softmax attention on Gaussian tokens, computed exactly.
+"""The population risk of softmax attention on Gaussian tokens, computed exactly.
 
 Setting. Tokens ``x_1, ..., x_n`` and the query ``x_q`` are independent N(0, I_d), functions are linear,
 ``f(x) = beta . x`` with ``E beta beta' = I_d / d``, label noise has variance sigma^2, and ``M = w I``.
@@ -13,13 +13,13 @@ Derivation. Let omega_i be the weights and s_i the scores. Define ``C = E sum om
     bias = (1 / d) (r^2 ((w - 1)^2 + w (2 - w) C - 6 w^2 D) + d C),   noise = sigma^2 C.
 
 For many tokens the weighted mean ``sum omega_i x_i`` tends to ``w x_q``. Its mean squared distance from this
-limit is ``d C + tau^2 (C - 6 D)``. The function `icl.risk.numerics.gaussian_moments.query_means` averages all
-of these over r, which has the chi law.
+limit is ``d C + tau^2 (C - 6 D)``. `icl.risk.numerics.gaussian_moments.query_means` averages these over r,
+which has the chi law.
 
 Limit. Given the query, a token with the law N(0, I) has, under the weights ``exp(w x . x_q)``, the law
-N(w x_q, I). For n to infinity the prediction tends to ``E f(g + w x_q)`` with ``g ~ N(0, I)``. This is f,
-smoothed over a width of one for every w. For linear functions the limit is ``w f(x_q)``. The mean squared
-distance from the limit falls like a power of n, whose exponent `distance_exponent` depends on w.
+N(w x_q, I). For n to infinity the prediction tends to ``E f(g + w x_q)`` with ``g ~ N(0, I)``. For linear
+functions the limit is ``w f(x_q)``. The mean squared distance from the limit falls like a power of n, whose
+exponent `distance_exponent` depends on w.
 """
 
 from __future__ import annotations
@@ -36,14 +36,13 @@ from icl.risk.numerics.result import WindowRisk
 from icl.risk.numerics.search import FIRST, RATIO, ProblemIndices, lowest
 from icl.tasks.base import NOISE_RANGE, Array
 
-# beyond this w, the parts of the bias cancel and leave fewer than ten digits
+# beyond this w the parts of the bias cancel
 MAX_W = 100.0
-# distance_exponent accepts windows between these two
 _MIN_LAW_W, _MAX_LAW_W = 1e-3, 1e3
-# gaussian_window stops beyond this w if the risk rises there, and raises beyond twice this w
+# gaussian_window stops beyond this w where the risk rises, and raises beyond twice this w
 _MAX_SEARCH_W = 10.0
 _MAX_DIM = 1000
-# a second rule with these arguments of query_means is coarser; the difference of both estimates the error
+# these arguments of query_means give a coarser rule, whose difference estimates the error
 _COARSE = {"order": 12, "drop": 2}
 _EPS = float(np.finfo(float).eps)
 
@@ -53,12 +52,12 @@ class GaussianWindow:
     """The minimizer of the population risk over w on Gaussian tokens.
 
     Attributes:
-        w: Optimal window parameter. It is 0 for n = 1, where the risk does not depend on w. All attributes
-            have the broadcast shape of ``n`` and ``noise_std``.
+        w: Optimal window parameter, in the broadcast shape of ``n`` and ``noise_std``; 0 for n = 1, where the
+            risk does not depend on w.
         risk: The population risk at this w.
         gap: ``1 - w``, accurate also where it is far below the rounding of w.
-        error: Estimated relative error of w, from rounding and from the difference to a coarser rule.
-        gap_error: Relative error of ``gap``, estimated in the same way.
+        error: Estimated relative error of w.
+        gap_error: Estimated relative error of ``gap``.
     """
 
     w: Array
@@ -86,7 +85,7 @@ def gaussian_risk(dim: int, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike) ->
     2.0
     """
     dim, (w, n, noise_std) = check_gaussian(dim, w, n, noise_std)
-    # the rows are the bias, C, and their derivatives in w
+    # rows are the bias, C, and their derivatives in w
     fine = query_means(dim, w.ravel(), n.ravel())[:4]
     coarse = query_means(dim, w.ravel(), n.ravel(), **_COARSE)[:2]
     error = np.max(np.abs(coarse / fine[:2] - 1), axis=0, initial=_EPS).reshape(w.shape)
@@ -102,8 +101,7 @@ class GaussianDistance:
 
     Attributes:
         distance: ``E |sum_i omega_i x_i - w x_q|^2``, the mean over tokens and query.
-        error: Estimated relative error of ``distance``, from rounding and from the difference to a coarser
-            rule.
+        error: Estimated relative error of ``distance``.
     """
 
     distance: Array
@@ -122,9 +120,6 @@ def gaussian_distance(dim: int, w: ArrayLike, n: ArrayLike) -> GaussianDistance:
         w: Window parameter, 0 to 100.
         n: Context length, 1 to 1e30; ``w`` and ``n`` broadcast.
 
-    Raises:
-        ValueError: For arguments out of range or shapes that do not broadcast.
-
     >>> round(float(gaussian_distance(5, w=0.0, n=100).distance), 12)  # d / n: equal weights
     0.05
     """
@@ -139,20 +134,19 @@ def gaussian_distance(dim: int, w: ArrayLike, n: ArrayLike) -> GaussianDistance:
 
 
 def distance_exponent(w: ArrayLike) -> Array:
-    r"""Return the exponent r(w) with which `gaussian_distance` falls for long contexts, for w > 0.
+    """Return the exponent r(w) with which `gaussian_distance` falls for long contexts, for w > 0.
 
     The chapter on Gaussian tokens proves that, for tokens and query N(0, I_d) in every dimension d, ::
 
         E |sum_i omega_i x_i - w x_q|^2 = n^(-r(w) + o(1)),   r(w) = min(1, (sqrt(1 + 4 / w^2) - 1) / 2).
 
-    The sum of the squared weights, ``E sum_i omega_i^2``, falls with the same exponent. At w = 1 the exponent
-    is one over the golden ratio.
+    ``E sum_i omega_i^2`` falls with the same exponent.
 
     >>> distance_exponent([0.5, 1.0, 4.0]).round(4)
     array([1.   , 0.618, 0.059])
     """
     w = reals(w, "w", _MIN_LAW_W, _MAX_LAW_W)
-    # this form of (sqrt(1 + v) - 1) / 2 with v = 4 / w^2 does not cancel for large w
+    # this form does not cancel for large w
     v = 4 / w**2
     return np.asarray(np.minimum(1.0, v / (2 * (1 + np.sqrt(1 + v)))))[()]
 
@@ -161,9 +155,8 @@ def gaussian_window(dim: int, n: ArrayLike, noise_std: ArrayLike) -> GaussianWin
     """Find the window parameter w with the smallest population risk on Gaussian tokens.
 
     Arguments are those of `gaussian_risk`; ``n`` and ``noise_std`` broadcast. The search
-    (`icl.risk.numerics.search`) scans w upwards. It stops where ``(sigma^2 + (d - 1) / d) E C`` exceeds the
-    best risk so far, because the risk is at least this number, and C never falls in w. In one dimension with
-    hardly any noise, this number is nearly zero, and the search stops at the first w beyond 10 where the risk
+    (`icl.risk.numerics.search`) scans w upwards. It stops where ``(sigma^2 + (d - 1) / d) E C``, a lower
+    bound of the risk that never falls in w, exceeds the best risk so far, or beyond w = 10 where the risk
     rises.
 
     Raises:
@@ -180,21 +173,19 @@ def gaussian_window(dim: int, n: ArrayLike, noise_std: ArrayLike) -> GaussianWin
     # 0.0 stands for a window, which is not an argument here
     dim, (_, n, noise_std) = check_gaussian(dim, 0.0, n, noise_std)
     shape, n, variance = n.shape, n.ravel(), noise_std.ravel() ** 2
-    # Where tau = w r is small, the risk is about that of linear attention, a parabola in w with its minimum
-    # near `linear_w`. The length r of the query is about sqrt(d). The scan begins at a fifth of `linear_w`.
-    # If tau exceeds about 0.7 there, the scan begins where tau is about 0.7.
+    # Where tau = w r is small, with r about sqrt(d), the risk is about that of linear attention, which is
+    # least near `linear_w`. The scan begins at a fifth of it, or where tau is about 0.7.
     linear_w = n / (n + dim * (1 + variance))
     begin = 0.2 * linear_w / np.maximum(1.0, 0.3 * math.sqrt(dim) * linear_w)
     steps = np.ceil(np.log(1.25 / begin) / math.log(RATIO))
-    # A problem is a pair (n, noise_std). `lowest` searches the variable w / unit, which begins at FIRST and
-    # grows by the factor RATIO. These units let every scan visit w = 1.25, which is above most best
-    # windows. So problems with the same n share their values of w, which `query_means` computes once.
+    # `lowest` searches w / unit, from FIRST by factors RATIO. These units let every scan visit w = 1.25, so
+    # that problems with the same n share their values of w.
     unit = 1.25 / FIRST * RATIO**-steps
 
     def curve(windows: Array, some: ProblemIndices) -> Array:
         """Return the risk, its derivative in ``windows``, and a part of the risk that never falls in w.
 
-        ``some`` are indices of problems. A problem has ``w = windows * unit``. The shape of the result is
+        ``some`` are indices of problems (n, noise_std), with ``w = windows * unit``. The shape is
         (windows, 3, problems).
         """
         w = windows[:, None] * unit[some]
@@ -211,16 +202,15 @@ def gaussian_window(dim: int, n: ArrayLike, noise_std: ArrayLike) -> GaussianWin
         never_falls = (s2 + 1 - 1 / dim) * c
         return np.stack([bias + s2 * c, (bias_w + s2 * c_w) * unit[some], never_falls], axis=1)
 
-    # only contexts of several tokens are searched, since the risk for n = 1 does not depend on w
+    # the risk for n = 1 does not depend on w
     several = np.flatnonzero(n > 1)
-    # with equal weights, at w = 0, the bias is 1 + 1 / n and the noise sigma^2 / n
+    # with equal weights the bias is 1 + 1 / n and the noise sigma^2 / n
     at_zero = 1 + (1 + variance) / n
-    # The scan computes its first windows in one call. There are at most 51 of them, and no problem passes
-    # w = 1.25 with them. The number 50 also stands for the minimum if `n` is empty.
+    # The scan computes its first windows, at most 51 and up to w = 1.25, in one call.
     ahead = 1 + int(steps.min(initial=50))
-    # True says that the risks fall at w = 0.
+    # the risks fall at w = 0
     found = lowest(curve, at_zero, True, _MAX_SEARCH_W / unit, several, ahead)
-    # these rows are right for n = 1, where w is set to 0
+    # these rows are right for n = 1
     w, risk, gap, error, gap_error = np.stack(
         [0 * n, at_zero, 1 + 0 * n, *np.full((2, n.size), _EPS)]
     )
@@ -232,7 +222,7 @@ def gaussian_window(dim: int, n: ArrayLike, noise_std: ArrayLike) -> GaussianWin
         (found.curvature / unit / unit)[several],
     )
     error[several] += moved / w[several]
-    # where the gap is smaller than its error, the relative error counts as 1
+    # a gap smaller than its error has the relative error 1
     gap_error[several] += moved / np.maximum(np.abs(gap[several]), moved)
     rows = (w, risk, gap, error, gap_error)
     return GaussianWindow(*(row.reshape(shape)[()] for row in rows))
@@ -252,29 +242,25 @@ def _polish(
 ) -> tuple[Array, Array, Array, Array]:
     """Improve w by Newton steps; return w, the risk, the gap ``1 - w``, and the absolute error of w.
 
-    ``curvature`` is the second derivative of the risk in w. The error is the size of one more step, plus the
-    difference between this step and the step of a coarser rule.
+    The error is the size of one more step, plus its difference from the step of a coarser rule.
     """
     gap = 1 - w
 
     def compute_step(**rule: int) -> tuple[Array, Array]:
-        """Return the Newton step, which is the slope over the curvature, and the risk."""
+        """Return the Newton step and the risk."""
         bias, c, bias_w, c_w, shrunk, _ = query_means(dim, w, n, **rule)
-        # `shrunk` is E r^2 C / d, and `kept` is E r^2 (1 - C) / d. The slope has the term 2 (w - 1) kept.
-        # `bias_w` has this term with the rounding of w. So the term is taken out here, and put back with the
-        # gap.
+        # `shrunk` is E r^2 C / d. The slope has the term 2 (w - 1) kept, which `bias_w` has with the rounding
+        # of w. So it is taken out, and put back with the gap.
         kept = 1 - shrunk
         rest = bias_w + variance * c_w - 2 * (w - 1) * kept
         return (rest - 2 * gap * kept) / curvature, bias + variance * c
 
-    # All steps use the curvature that the search found. If it has k right digits, each step adds about k
-    # digits to w.
+    # with k right digits of the curvature, each step adds about k digits to w
     for _ in range(3):
         move, _ = compute_step()
         near_one = w > 0.5
         gap, w = gap + move, w - move
-        # Where w is above 1/2, the gap is smaller in size than w and has the smaller rounding error, and w is
-        # computed from the gap. Elsewhere the gap is computed from w.
+        # above 1/2 the gap has the smaller rounding error, and w is computed from it
         gap, w = np.where(near_one, gap, 1 - w), np.where(near_one, 1 - gap, w)
     move, risk = compute_step()
     coarse_move, _ = compute_step(**_COARSE)

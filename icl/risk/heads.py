@@ -1,20 +1,19 @@
-r"""Several heads: the exact risk of a layer that adds softmax averages, and the best such layer.
+"""Several heads: the exact risk of a layer that adds softmax averages, and the best such layer.
 
 Setting as in `icl.risk.exact`. A layer of H *isotropic* heads with windows ``w_h`` and values ``v_h``, real
 numbers of either sign, predicts ::
 
     sum_h v_h sum_i omega_i(w_h) y_i,      omega_i(w) ~ exp(w x_i . x_q).
 
-A head with ``w < 0`` averages around the antipode of the query, and a head with ``v < 0`` subtracts. Let
-``V = sum_h v_h``. Without noise the error is ``sum_h v_h sum_i omega_i(w_h) (f(x_i) - f(x_q)) + (V - 1)
-f(x_q)``. Hence the risk is a quadratic in the values, ::
+A head with ``w < 0`` averages around the antipode of the query. With ``V = sum_h v_h`` the error without
+noise is ``sum_h v_h sum_i omega_i(w_h) (f(x_i) - f(x_q)) + (V - 1) f(x_q)``. Hence the risk is a quadratic in
+the values, ::
 
     bias  = v'G v - 2 (V - 1) g'v + (V - 1)^2 k(1),       noise = sigma^2 v'N v,
     G_hk  = E sum_ij omega_i(w_h) omega_j(w_k) (gamma_iq + gamma_jq - gamma_ij),
     g_h   = E sum_i omega_i(w_h) gamma_iq,                N_hk  = E sum_i omega_i(w_h) omega_i(w_k),
 
-with the variogram gamma of the class and the variance ``k(1)`` of its functions. In the integrals below every
-term of G, N and g is positive, so that nothing cancels.
+with the variogram gamma of the class and the variance ``k(1)`` of its functions.
 
 As in `icl.risk.exact`, an integral replaces the denominator of the weights, here one integral for each head.
 Let t be the cosine between token and query, ``E_h = exp(w_h t - |w_h|)`` and
@@ -25,8 +24,8 @@ Let t be the cosine between token and query, ``E_h = exp(w_h t - |w_h|)`` and
          + n (n-1) int int phi^(n-2) sum_l a_l A_l B_l ds du,    A_l = E[E_h (1 - P_l) e^(..)].
 
 Here a_l are the coefficients of the class and P_l the polynomials of degree l; B_l is A_l with E_k in place
-of E_h. Since e^(..) is a factor in s times a factor in u, all means over a token are products of a matrix
-(angles, nodes in s) with a matrix (angles, nodes in u).
+of E_h. Every term is positive, so that nothing cancels. Since e^(..) is a factor in s times a factor in u,
+all means over a token are products of a matrix (angles, nodes in s) with a matrix (angles, nodes in u).
 
 The best isotropic heads need not be the best among all matrices M_h.
 """
@@ -52,24 +51,24 @@ from icl.tasks import Zonal, check_setting
 from icl.tasks.base import Array, fine_variance, variogram_of
 from icl.tasks.gegenbauer import Polynomials
 
-#: Panels in log s have this width: means over a token are analytic for ``|Im log s| < pi / 2``.
+#: Width of panels in log s: means over a token are analytic for ``|Im log s| < pi / 2``.
 _PANEL = 3.0
 #: Integrals end where ``phi^(n-2)`` has fallen below ``exp(-_CUT)``.
 _CUT = 36.0
-#: This is the largest value of 1 - phi. Without it, rounding could make phi zero and log phi infinite.
+#: Largest value of 1 - phi, so that log phi is finite.
 _BELOW_ONE = 1 - 1e-16
-#: One pair of heads may take this many multiplications, about a minute.
+#: Most multiplications of a pair of heads, about a minute.
 _MAX_WORK = 1e12
-#: At most this many products of exponentials are in memory at once.
+#: Most products of exponentials in memory at once.
 _MAX_BLOCK = 2**20
-#: A Gauss-Legendre panel has these numbers of nodes for the value, for its error, and in a search.
+#: Nodes of a panel for the value, for its error, and in a search.
 _FINE, _COARSE, _SEARCH = 18, 16, 8
-#: A larger relative error of the risk raises ValueError. The values of heads that merge grow and cancel.
+#: A larger relative error of the risk raises ValueError.
 _TOLERANCE = 1e-8
-#: The panels of angles are planned at these angles, which are dense at both poles.
+#: Angles at which panels are planned, dense at both poles.
 _NEAR = np.geomspace(1e-9, 1, 400) * (math.pi / 2)
 _FROM_POLE_TO_POLE = np.concatenate([[0], _NEAR, math.pi - _NEAR[-2::-1], [math.pi]])
-#: A search keeps windows this far apart in arsinh w, because closer windows hardly lower the risk.
+#: Least distance of windows in arsinh w, because closer windows hardly lower the risk.
 _MIN_DISTANCE = 0.1
 
 
@@ -79,10 +78,10 @@ class Heads:
 
     Attributes:
         windows: Window parameters, (heads,), in descending order.
-        values: The best values for these windows, (heads,).
-        bias: The mean squared error of these heads on labels without noise.
+        values: The best values, (heads,).
+        bias: The mean squared error without noise.
         noise: What label noise adds to the mean squared error.
-        error: Estimated relative error of the risk, which is bias + noise.
+        error: Estimated relative error of the risk.
     """
 
     windows: Array
@@ -103,19 +102,18 @@ def heads_risk(
     """Compute the exact population risk of a layer of isotropic softmax heads.
 
     Args:
-        task: A rotation-invariant class from `icl.tasks`. If the values do not sum to one, a constant in the
-            functions changes the risk, so that `Zonal.left_out_level` counts, too.
+        task: A rotation-invariant class from `icl.tasks`. If the values do not sum to one,
+            `Zonal.left_out_level` counts.
         windows: Window parameters ``w_h`` of either sign, (heads,) or one number.
         values: Values ``v_h`` of either sign, of the same shape.
         n: Context length, >= 1.
-        noise_std: Standard deviation of the label noise, >= 0. ``n`` and ``noise_std`` broadcast, and every
-            part of the result has their shape.
+        noise_std: Standard deviation of the label noise, >= 0; it and ``n`` broadcast.
 
     Raises:
         TypeError: If the task is not rotation invariant.
         ValueError: If an argument is out of range, if a window is so narrow that it hardly contains a token,
-            or if the relative error of the risk exceeds 1e-8. Such an error arises if heads nearly coincide
-            and their values cancel.
+            or if the relative error of the risk exceeds 1e-8, as where heads nearly coincide and their values
+            cancel.
 
     >>> from icl.tasks import Affine
     >>> one = heads_risk(Affine(dim=5), 5.18, 1.0, n=200, noise_std=0.5)
@@ -124,9 +122,9 @@ def heads_risk(
     (0.016325, 0.008336)
     """
     w, v = _check_heads(windows, values)
-    # 0.0 stands in place of a window, because all windows are checked above
+    # 0.0 stands for a window
     _, n, noise_std = check_setting(task, 0.0, n, noise_std)
-    # these are bias, noise and error, for each pair of a length and a noise
+    # rows are bias, noise and error
     rows = np.empty((3, n.size))
     for length in np.unique(n):
         of_length = n.ravel() == length
@@ -138,15 +136,13 @@ def heads_risk(
 
 
 def optimal_heads(task: Zonal, n: float, noise_std: float, heads: int = 2) -> Heads:
-    """Search the windows of the best isotropic heads; for given windows the best values are computed.
+    """Search the windows of the best isotropic heads, with the best values for these windows.
 
-    The risk has several local minima in the windows, and the search need not find the lowest. The search
-    begins at the best windows of a coarse grid, on the scale of `optimal_window`, and refines them. The risk
-    of the result is exact.
+    The risk has several local minima in the windows, and the search need not find the lowest. The risk of the
+    result is exact.
 
-    Often two heads merge at the minimum, and their values grow with opposite signs. Together they act like
-    one head and its derivative in w. The risk is flat there. So the search keeps windows at least 0.1 apart
-    in arsinh w, which is about ten percent of a large w.
+    Often two heads merge at the minimum, and their values grow with opposite signs. The risk is flat there,
+    and the search keeps windows at least 0.1 apart in arsinh w.
 
     Args:
         task: A rotation-invariant class from `icl.tasks`.
@@ -169,7 +165,7 @@ def optimal_heads(task: Zonal, n: float, noise_std: float, heads: int = 2) -> He
     if np.ndim(best.w):
         raise ValueError(f"n and noise_std have shape {np.shape(best.w)}: must be one number each")
     variance = float(noise_std) ** 2
-    # the best single window may be zero, and a grid on the scale zero would have a single point
+    # the best single window may be zero
     scale = max(float(best.w), 0.5)
     rough = Moments(task, float(n), _SEARCH)
 
@@ -183,14 +179,13 @@ def optimal_heads(task: Zonal, n: float, noise_std: float, heads: int = 2) -> He
     windows = np.sort(np.sinh(_refine(risk, start)))[::-1]
     fine, coarse = (Moments(task, float(n), order) for order in (_FINE, _COARSE))
     values, _ = fine.best_values(windows, variance)
-    # the only column is that of this variance
     column = _compute_risk(fine, coarse, windows, values, np.array([variance]))[:, 0]
     bias, noise, error = column.tolist()
     return Heads(windows, values, bias, noise, error)
 
 
 def _check_heads(windows: ArrayLike, values: ArrayLike) -> tuple[Array, Array]:
-    """Return windows and values as arrays (heads,); ValueError for numbers or shapes that are not allowed."""
+    """Return windows and values as arrays (heads,)."""
     w = np.atleast_1d(reals(windows, "windows", -1e8, 1e8))
     v = np.atleast_1d(reals(values, "values", -1e8, 1e8))
     if w.ndim != 1 or w.size == 0 or v.shape != w.shape:
@@ -201,14 +196,10 @@ def _check_heads(windows: ArrayLike, values: ArrayLike) -> tuple[Array, Array]:
 
 
 def _compute_risk(fine: Moments, coarse: Moments, w: Array, v: Array, variance: Array) -> Array:
-    """Return bias, noise and relative error of the risk, (3, k), for k variances of the label noise.
-
-    The error is the difference of the biases by the fine and the coarse rule plus the difference of the
-    noises, both absolute, divided by the risk; ValueError if it is above 1e-8.
-    """
-    # the axes are fine and coarse rule, then bias and noise for label noise of variance one
+    """Return bias, noise and relative error of the risk, (3, k), for k variances of the label noise."""
+    # the axes are fine and coarse rule, then bias and noise
     parts = np.array([moments.bias_and_noise(w, v) for moments in (fine, coarse)])
-    # a third axis has the k variances, which multiply the noise, and not the bias
+    # the k variances multiply the noise
     parts = parts[:, :, None] * np.stack([np.ones_like(variance), variance])
     total = parts[0].sum(axis=0)
     error = np.abs(parts[0] - parts[1]).sum(axis=0) / np.maximum(total, 1e-300)
@@ -223,12 +214,9 @@ def _compute_risk(fine: Moments, coarse: Moments, w: Array, v: Array, variance: 
 def _search_grid(risk: Callable[[Array], float], scale: float, heads: int) -> Array:
     """Return windows, as arsinh w, at which the search begins, from a grid on both sides of zero.
 
-    ``scale`` is the arsinh of the best single window, or of 0.5 if that window is smaller. A single head
-    begins at the best window of the grid, and two heads begin at the best pair. More heads are added one by
-    one: `_refine` improves the windows found so far, and then the new head begins at the window of the grid
-    that gives the least risk together with them.
+    More heads than two are added one by one, after `_refine` has improved the windows found so far.
     """
-    # the grid may be coarse, because `_refine` finds the minimum
+    # the grid is coarse, because `_refine` finds the minimum
     grid = scale * np.array([-1.0, -0.6, -0.3, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2])
     best = min((np.array(some) for some in combinations(grid, min(heads, 2))), key=risk)
     while best.size < heads:
@@ -240,10 +228,7 @@ def _search_grid(risk: Callable[[Array], float], scale: float, heads: int) -> Ar
 def _refine(risk: Callable[[Array], float], start: Array) -> Array:
     """Return windows, as arsinh w, at the local minimum of the risk near ``start``.
 
-    This is the search of Nelder and Mead, whose first steps are 0.2. It ends where windows differ by less
-    than 0.01, about one percent of w, and the risk by less than 1e-7 of the risk at ``start``. The risk is so
-    flat at its minimum that more digits are not needed. The search also ends after 80 evaluations for each
-    head.
+    The risk is so flat at its minimum that more digits are not needed.
     """
     simplex = start + np.vstack([np.zeros(start.size), 0.2 * np.eye(start.size)])
     options = {"initial_simplex": simplex, "xatol": 0.01, "fatol": 1e-7 * risk(start)}
@@ -254,14 +239,13 @@ def _refine(risk: Callable[[Array], float], start: Array) -> Array:
 class Moments:
     """G, N and g of the module's docstring, for one class and one context length n.
 
-    ``order`` is the number of nodes of a Gauss-Legendre panel. Entries are kept, so that each is computed
-    once.
+    ``order`` is the number of nodes of a panel. Entries are kept.
     """
 
     def __init__(self, task: Zonal, n: float, order: int):
         self.task, self.n, self.order = task, n, order
         self.fine = fine_variance(task)
-        # this is k(1), with the constant part of the functions that the covariance leaves out
+        # this is k(1) with the constant part that the covariance leaves out
         self.power = float(task.covariance(np.array(1.0))) + task.left_out_level
         self._pairs: dict[tuple[float, float], tuple[float, float]] = {}
         self._singles: dict[float, float] = {}
@@ -280,30 +264,28 @@ class Moments:
         excess = float(values.sum()) - 1
         noise = float(values @ N @ values)
         bias = float(values @ G @ values - 2 * excess * (g @ values)) + excess**2 * self.power
-        # fine variance acts as noise at the tokens, and at the query it counts once more
+        # fine variance is noise at the tokens, and at the query it counts once more
         return bias + self.fine * (1 + noise), noise
 
     def best_values(self, windows: Array, variance: float) -> tuple[Array, float]:
         """Return the best values at these windows, and the risk.
 
-        The risk is a quadratic in the values, whose minimum is one Newton step away from every start. The
-        start is v = (1, 0, ..., 0). The unknowns are the values of all heads but the first, and ``1 - V``.
-        The first value is ``V`` minus the others. In these coordinates ``k(1)``, which is much larger than
-        the risk, enters only one entry of the matrix.
+        The minimum is one Newton step away from v = (1, 0, ..., 0). The unknowns are the values of all heads
+        but the first, and ``1 - V``, so that ``k(1)``, which is much larger than the risk, enters only one
+        entry of the matrix.
         """
         G, N, g = self.forms(windows)
         A = G + (variance + self.fine) * N
-        # `slope` is half the gradient in the values, at the start
+        # `slope` is half the gradient
         slope = A[0] - g[0]
         # row h moves value from the first head to head h + 1
         differences = np.eye(windows.size)[1:] - np.eye(windows.size)[0]
-        # `curvature` has half the second derivatives in the unknowns, the last of which is 1 - V
+        # `curvature` has half the second derivatives
         curvature = np.empty_like(A)
         curvature[:-1, :-1] = differences @ A @ differences.T
         curvature[-1, :-1] = curvature[:-1, -1] = differences @ (g - A[0])
         curvature[-1, -1] = A[0, 0] - 2 * g[0] + self.power
-        # The matrix is nearly singular if two heads merge, and least squares can solve such systems. With
-        # this `rcond` only singular values as small as rounding count as zero.
+        # the matrix is nearly singular if two heads merge
         unknown = -np.linalg.lstsq(
             curvature, np.append(differences @ slope, -slope[0]), rcond=1e-15
         )[0]
@@ -317,10 +299,10 @@ class Moments:
 
     def pair(self, w_h: float, w_k: float) -> tuple[float, float]:
         """Return the entries of G and N for heads with two windows, which may be equal."""
-        # G and N are symmetric, so that both orders of the windows have one key
+        # G and N are symmetric
         key = (max(w_h, w_k), min(w_h, w_k))
         if key not in self._pairs:
-            # the entries for equal windows are those of one head, which `integrate` computes for w >= 0 only
+            # `integrate` computes one head for w >= 0 only
             if w_h == w_k >= 0:
                 self._pairs[key] = self._compute_one(w_h)
             else:
@@ -330,14 +312,14 @@ class Moments:
     def single(self, w: float) -> float:
         """Return the entry of g for one head, ``E sum_i omega_i(w) gamma_iq``.
 
-        Like the entries of N it is an integral, ``n int phi^(n-1) E[gamma E_h e^(-s E_h)] ds``.
+        It is ``n int phi^(n-1) E[gamma E_h e^(-s E_h)] ds``.
         """
         if w not in self._singles:
             task, n = self.task, self.n
             s, weight, log_s_end = _make_nodes(task.dim, abs(w), n, self.order)
             theta, p = _make_angles(task, (w,), (log_s_end,), self.order)
             E = _kernel(w, theta)
-            # `lost` is 1 - exp(-s E) and `kept` is exp(-s E), (angles, nodes in s); phi is the mean of `kept`
+            # these are 1 - exp(-s E) and exp(-s E), (angles, nodes in s); phi is the mean of `kept`
             lost = -np.expm1(-np.outer(E, s))
             kept = 1 - lost
             one_minus_phi = np.minimum(p @ lost, _BELOW_ONE)
@@ -351,13 +333,13 @@ class Moments:
         """Return the entries of G and N for a single head with w >= 0: its bias and noise at v = 1."""
         rows = integrate(self.task, w, np.array([self.n]), self.order, slopes=False)
         bias, noise = rows[:, 0].tolist()
-        # G is without fine variance, which `bias_and_noise` adds
+        # G leaves out fine variance, which `bias_and_noise` adds
         return bias - self.fine * (1 + noise), noise
 
     def _compute_two(self, w_h: float, w_k: float) -> tuple[float, float]:
         """Return the entries of G and N for heads with two windows; ValueError for too narrow ones."""
         task, n = self.task, self.n
-        # a single token has weight one for every window
+        # a single token has weight one
         if n == 1:
             return self._compute_one(0.0)
         s, s_weight, log_s_end = _make_nodes(task.dim, abs(w_h), n, self.order)
@@ -365,18 +347,18 @@ class Moments:
         theta, p = _make_angles(task, (w_h, w_k), (log_s_end, log_u_end), self.order)
         resolved = max(_find_max_degree(w_h, log_s_end), _find_max_degree(w_k, log_u_end))
         a, rest = spectrum(task, int(min(bandlimit(task), resolved)))
-        # these are indices of `a`, which begins at degree 1, so that each is a degree minus one
+        # these are degrees minus one
         degrees = np.flatnonzero(a)
-        # almost all work is the product `rows @ kept` below, with two rows for each degree and a few more
+        # almost all work is `rows @ kept` below
         work = float(s.size * u.size * theta.size * (2 * degrees.size + 8))
         unit = "multiplications: too narrow for n tokens"
         affordable(work, _MAX_WORK, "windows", (w_h, w_k), unit)
 
-        # Each integral needs the mean, over angles, of exp(-s E_h - u E_k) times a factor. The factors, times
-        # the probability p, are `rows`: first E_h E_k and 2 gamma E_h E_k. Then 1, gamma and all 1 - P_l
-        # follow twice, first times E_h and then times E_k.
+        # Each integral needs the mean, over angles, of exp(-s E_h - u E_k) times factors, which are `rows`:
+        # first E_h E_k and 2 gamma E_h E_k. Then 1, gamma and all 1 - P_l follow, times E_h, and once more
+        # times E_k.
         gamma = variogram_of(task, theta)
-        # `missed` is 1 - P_l for each degree whose coefficient is not zero
+        # `missed` is 1 - P_l for coefficients that are not zero
         missed = Polynomials(task.dim, theta).take(a.size + 1)[1 + degrees]
         factors = np.vstack([np.ones_like(theta), gamma, missed])
         E_h, E_k = _kernel(w_h, theta), _kernel(w_k, theta)
@@ -388,13 +370,13 @@ class Moments:
         # phi is the mean of (1 - lost_s) (1 - lost_u)
         one_minus_phi = (p @ lost_s)[:, None] + p @ lost_u - (lost_s.T * p) @ lost_u
         log_phi = np.log1p(-np.minimum(one_minus_phi, _BELOW_ONE))
-        # all arrays here have the axes (nodes in s, nodes in u)
+        # all arrays here are (nodes in s, nodes in u)
         weight = n * s_weight[:, None] * u_weight
         singles = weight * np.exp((n - 1) * log_phi)
         pairs = weight * (n - 1) * np.exp((n - 2) * log_phi)
 
         G = N = neglected = 0.0
-        # the nodes in u are done block by block, because all together might not fit into memory
+        # all nodes in u together might not fit into memory
         step = max(1, _MAX_BLOCK // (theta.size * s.size))
         for start in range(0, u.size, step):
             some = slice(start, start + step)
@@ -423,19 +405,18 @@ def _sum_over_degrees(a: Array, rest: float, first: Array, second: Array) -> tup
     - ``E[E_h gamma e^(..)]``, which is ``sum_l a_l A_l`` over all degrees,
     - ``A_l`` for each coefficient a_l in ``a``.
 
-    The rows of ``second`` are those of head k, with m_k and B_l. The *later* degrees are those beyond
-    the last row. The sum of their coefficients is ``rest``. In the later degrees the product of ``m_h - A_l``
-    and ``m_k - B_l`` is neglected.
+    ``second`` belongs to head k, with m_k and B_l. In later degrees, whose coefficients have the sum
+    ``rest``, the product of ``m_h - A_l`` and ``m_k - B_l`` is neglected.
     """
     A, B = first[2:], second[2:]
     total = a @ (A * B)
     if rest == 0:
         return total, np.zeros_like(total)
-    # these are sum_l a_l A_l and sum_l a_l B_l over the later degrees
+    # these are the sums over later degrees
     later_A, later_B = first[1] - a @ A, second[1] - a @ B
-    # if the product of both differences is zero, A_l B_l is m_h B_l + m_k A_l - m_h m_k
+    # without the neglected product, A_l B_l is m_h B_l + m_k A_l - m_h m_k
     total += first[0] * later_B + second[0] * later_A - first[0] * second[0] * rest
-    # both differences fall with the degree, so that those of the last four rows bound all later ones
+    # both differences fall with the degree, so that the last four rows bound later ones
     last = np.abs((A[-4:] - first[0]) * (B[-4:] - second[0])).max(axis=0)
     return total, rest * last
 
@@ -449,33 +430,30 @@ def _kernel(w: float, theta: Array) -> Array:
 def _make_nodes(dim: int, w: float, n: float, order: int) -> tuple[Array, Array, float]:
     """Return nodes and weights in s for a head with window w >= 0, and log s where the integral ends.
 
-    E is `_kernel`, which is at most one. The first panel begins at s = 0 and has its nodes in s, because
-    means over a token are entire functions of s. All other panels have their nodes in log s. At the end
-    ``phi^(n-2)`` has vanished, or exp(-s E) has vanished even for the farthest token. For n <= 2 only the
-    second holds. The log s that is returned is at least 0, since `_find_max_degree` takes its root. A head
-    with the window -w has the same nodes, because -t and t have the same law.
+    E is `_kernel`. The first panel begins at s = 0 and has its nodes in s, because means over a token are
+    entire functions of s. All other panels have their nodes in log s. At the end ``phi^(n-2)`` has vanished,
+    or exp(-s E) even for the farthest token. The log s that is returned is at least 0, since
+    `_find_max_degree` takes its root.
     """
     log_mean = log_mean_weight(dim, w)
-    # `high` is log s at the end. It is at most this number, where s E is exp(5) even for the farthest token,
-    # which has E = exp(-2 w).
+    # at this log s, s E is exp(5) even for the farthest token, with E = exp(-2 w)
     high = 2 * w + 5.0
     if n > 2:
-        # The integrand has vanished where -log phi exceeds `needed`. If s E exceeds needed + 4 for all tokens
-        # except a share of exp(-needed), this is so up to two percent of `needed`. For all but this share,
-        # 1 - t is below the result of `invert_cap_mass`.
+        # The integrand has vanished where -log phi exceeds `needed`. This is so, up to two percent, if s E
+        # exceeds needed + 4 for all tokens except a share of exp(-needed), beyond the cap.
         needed = _CUT / (n - 2)
         high = min(high, w * invert_cap_mass(dim, -math.expm1(-needed)) + math.log(needed + 4))
-        # It is also so if 0.63 s times the mean of E exceeds `needed`. For log s <= 0 this product is at most
-        # 1 - phi, because 1 - exp(-x) >= 0.63 x for x = s E <= 1. And 1 - phi is at most -log phi.
+        # It is also so if 0.63 s E[E] exceeds `needed`, because for log s <= 0 this product is at most 1 -
+        # phi.
         linear = math.log(needed / 0.63) - log_mean
         if linear <= 0:
             high = min(high, linear)
-    # weights of nodes are about as large as s, and the product of weights for two heads must not overflow
+    # the product of weights for two heads, each about s, must not overflow
     if high > 300:
         raise ValueError(
             f"windows={w:g}: too narrow for n={n:g}, hardly a token lies in such a window"
         )
-    # up to this log s one panel in s is enough, because phi^n is at least exp(-8) and s is at most one
+    # up to this log s one panel in s is enough
     first_end = min(0.0, math.log(8 / n) - log_mean, high)
     edges = np.linspace(first_end, high, 1 + math.ceil((high - first_end) / _PANEL))
     log_s, weight = gauss_panels(edges, order)
@@ -487,16 +465,9 @@ def _make_nodes(dim: int, w: float, n: float, order: int) -> tuple[Array, Array,
 def _find_max_degree(w: float, log_end: float) -> float:
     """Return the highest degree l that a window resolves, for an integral that ends at ``s = exp(log_end)``.
 
-    The result is the sum of three terms.
-
-    - For small s, ``exp(-s E)`` varies like E, about ``exp(-|w| theta^2 / 2)``. There the mean of P_l has
-      fallen to exp(-18) at ``l = 6 sqrt(|w|)``.
-    - For the last s, ``exp(-s E)`` turns from 0 to 1 within an angle of about ``(2 |w| log_end)^(-1/2)``.
-      Twice the inverse of this angle is about ``3 sqrt(|w| log_end)``.
-    - 20 degrees are enough for the widest windows.
-
-    `_sum_over_degrees` bounds what higher degrees would change, and `Moments` refuses windows where this
-    matters.
+    For small s the mean of P_l falls like exp(-18) at ``l = 6 sqrt(|w|)``. For the last s, ``exp(-s E)``
+    turns from 0 to 1 within about ``(2 |w| log_end)^(-1/2)``. `_sum_over_degrees` bounds what higher degrees
+    would change.
     """
     return math.sqrt(abs(w)) * (6 + 3 * math.sqrt(log_end)) + 20
 
@@ -506,29 +477,25 @@ def _make_angles(
 ) -> tuple[Array, Array]:
     """Return angles between token and query, with probabilities, for integrals over the angle.
 
-    The angles are the nodes of Gauss rules on panels. A head needs short panels up to the angle with
-    ``-log E = log s`` for the largest s. There ``exp(-s E)`` turns from 0 to 1. In the tail beyond, panels
-    may be wider. Panels must also be short enough for the polynomials P_l that the head resolves. Other
-    widths of panels would change only the time and the error, which `_compute_risk` estimates.
+    The angles are the nodes of Gauss rules on panels. A head needs short panels up to the angle at which
+    ``exp(-s E)`` turns from 0 to 1 for the largest s, and for the polynomials P_l that it resolves. Other
+    widths would change only the time and the error, which `_compute_risk` estimates.
 
-    The argument ``log_ends`` has, for each of the ``windows``, the log s at which the integral of the head
-    ends.
+    ``log_ends`` has, for each window, the log s at which the integral of the head ends.
     """
     theta = _FROM_POLE_TO_POLE
-    # `need` is the number of panels per radian at each angle. It begins with what the density of the angle
-    # needs, and each head adds to it.
+    # `need` is the number of panels per radian, first for the density of the angle
     need = np.full(theta.size, (1 + math.sqrt(task.dim)) / 2)
     for w, log_end in zip(windows, log_ends, strict=True):
         half = np.sin(theta / 2) if w >= 0 else np.cos(theta / 2)
-        # E is exp(-tau) with tau = 2 |w| half^2. `past` is positive in the tail, where s E is below exp(-4)
-        # even for the largest s.
+        # E is exp(-tau) with tau = 2 |w| half^2. `past` is positive in the tail, where s E is below exp(-4).
         past = np.maximum(2 * abs(w) * half**2 - log_end - 4, 0.0)
-        # tau changes by |w| sin theta per radian. In tau a panel may have the width _PANEL, and in the tail
-        # up to 16.
+        # tau changes by |w| sin theta per radian, and a panel has the width _PANEL in tau, in the tail up to
+        # 16
         need += abs(w) * np.sin(theta) / np.minimum(_PANEL + 0.3 * past, 16.0)
-        # a panel of the width 13 / l resolves P_l, and in the tail, which has little weight, it may be wider
+        # a panel of the width 13 / l resolves P_l
         need += min(bandlimit(task), _find_max_degree(w, log_end)) / 13 / (1 + past / 10)
-    # `panels` is the integral of `need`: how many panels lie between the first angle and each angle
+    # `panels` counts the panels from the first angle to each
     panels = np.concatenate([[0.0], np.cumsum((need[1:] + need[:-1]) / 2 * np.diff(theta))])
     edges = np.interp(np.linspace(0, panels[-1], 1 + math.ceil(panels[-1])), panels, theta)
     return angle_probabilities(task.dim, edges, order)

@@ -1,19 +1,18 @@
-r"""Bounds from below and above on the best predictor that is linear in the labels.
+"""Bounds from below and above on the best predictor that is linear in the labels.
 
 Given the tokens, *kriging* is the best predictor that is linear in the labels. For Gaussian functions and
-noise it is the best of all predictors. Its risk is a mean over tokens and query. It depends on the class only
-through the coefficients ``a_l`` of the covariance k, whose sum is ``k(1)``. Let ``N_l`` be the number of
-harmonics of degree l. With n tokens and label noise of variance sigma^2, ::
+noise it is the best of all predictors. Let ``a_l`` be the coefficients of the covariance k, whose sum is
+``k(1)``, and ``N_l`` the number of harmonics of degree l. With n tokens and noise of variance sigma^2, ::
 
     S_tau(n) = sum_l a_l / (1 + n a_l / (N_l tau)),
     S_{sigma^2}(n) <= risk <= S_{sigma^2 + R}(n - m).
 
 The upper bound holds for every m < n and every R that is at least the risk with m tokens.
 
-The lower bound considers one harmonic at a time, and tells the predictor all other harmonics (Opper and
-Vivarelli 1999). The upper bound considers a predictor in two steps: it uses m tokens for kriging, and then
-smooths the residuals of the other n - m labels. For m = 0 and ``R = k(1)`` the upper bound is at most
-``(1 + k(1) / sigma^2) S_{sigma^2}(n + 1)``. So both bounds fall at the same rate in n.
+The lower bound considers one harmonic at a time, and tells the predictor all other harmonics
+(Opper and Vivarelli 1999). The upper bound considers a predictor in two steps: it uses m tokens for kriging,
+and then smooths the residuals of the other n - m labels. For m = 0 and ``R = k(1)`` the upper bound is at
+most ``(1 + k(1) / sigma^2) S_{sigma^2}(n + 1)``. So both bounds fall at the same rate.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from icl.tasks.base import CONTEXT_RANGE, POSITIVE_NOISE_RANGE, Array, fine_vari
 from icl.tasks.gegenbauer import multiplicity
 
 _MAX_DEGREE = 2**16
-# the upper bound is computed at about this many context lengths in turn, from 1 to n
+# context lengths, from 1 to n, at which the upper bound is computed in turn
 _STEPS = 60
 
 
@@ -39,8 +38,8 @@ class KrigingBounds:
     """Bounds on the risk of kriging, arrays of the broadcast shape of ``n`` and ``noise_std``.
 
     Attributes:
-        lower: A lower bound on the risk of every predictor that is linear in the labels.
-        upper: An upper bound on the risk of the best such predictor.
+        lower: A lower bound for every predictor that is linear in the labels.
+        upper: An upper bound for the best such predictor.
     """
 
     lower: Array
@@ -51,8 +50,8 @@ def kriging_bounds(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> KrigingBo
     """Enclose the least risk that a predictor linear in the labels can have.
 
     Args:
-        task: A rotation-invariant class. The mean of a function over the sphere is unknown, too, and counts
-            in the risk as degree 0.
+        task: A rotation-invariant class. The mean of a function over the sphere counts in the risk as degree
+            0.
         n: Context length, >= 1.
         noise_std: Standard deviation of the label noise, > 0; it and ``n`` broadcast.
 
@@ -79,23 +78,20 @@ def kriging_bounds(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> KrigingBo
 def _compute_bounds(task: Zonal, n: float, variance: float) -> tuple[float, float]:
     """Return the lower and the upper bound for n tokens and label noise of this variance."""
     fine = fine_variance(task)
-    # fine variance acts as noise at the tokens; at the query it is added to both bounds at the end
+    # fine variance acts as noise at the tokens, and at the query it is added at the end
     variance += fine
-    # coefficients are computed up to the degree `last`, and `rest` is the sum of the later coefficients
+    # `rest` is the sum of the coefficients after the degree `last`
     last = 64
     while True:
         a, rest = spectrum(task, last)
-        # For later degrees n a_l / (N_l variance) is at most `reduced`, because a_l is at most `rest`, and
-        # N_l is at least that of the degree `last`.
+        # `reduced` bounds n a_l / (N_l variance) for later degrees
         reduced = n * rest / float(multiplicity(task.dim, last)[-1]) / variance
-        # The lower bound counts rest / (1 + reduced) for the later degrees, and the upper bound counts
-        # `rest`. The loop ends where these are nearly equal. At _MAX_DEGREE they may differ, and are still
-        # bounds.
+        # For later degrees the lower bound counts rest / (1 + reduced), and the upper bound `rest`.
         if reduced * rest <= 1e-12 * float(a.sum()) or last >= _MAX_DEGREE:
             break
         last *= 4
-    # `whole` is k(1), plus the mean square of a constant part of the functions if the covariance leaves this
-    # part out. `spectrum` begins at degree 1, and a_0 is `whole` minus the sum of all other coefficients.
+    # `whole` is k(1), with the constant part that the covariance leaves out. `spectrum` begins at degree 1,
+    # and a_0 is what remains.
     whole = float(task.covariance(np.array(1.0))) + task.left_out_level
     constant = max(0.0, whole - float(a.sum()) - rest)
     a = np.append(constant, a)
@@ -111,15 +107,14 @@ def _compute_bounds(task: Zonal, n: float, variance: float) -> tuple[float, floa
         """Return an upper bound on S_tau(tokens), in which later degrees count in full."""
         return float(compute_terms(tau, tokens).sum()) + rest
 
-    # A tiny a_0 may be an error of fitted coefficients. It would raise the lower bound, so that it is left
-    # out.
+    # a tiny a_0 may be an error of fitted coefficients, which would raise the lower bound
     first = 0 if constant > 1e-9 * whole else 1
     lower = float(compute_terms(variance, n)[first:].sum()) + rest / (1 + reduced)
     grid = np.unique(np.floor(np.geomspace(1, n, _STEPS)))
     # without tokens the risk is the sum of all coefficients
     lengths, uppers = np.array([0.0]), np.array([float(a.sum()) + rest])
-    # The upper bound is the least S_{variance + R}(tokens - m) over all m in `lengths`, where R is the upper
-    # bound for m tokens. It is at most the last R, because more tokens never have a larger risk.
+    # The upper bound is the least S_{variance + R}(tokens - m) over all m in `lengths`. It is at most the
+    # last R, because more tokens never have a larger risk.
     for tokens in grid:
         found = min(
             bound_from_above(variance + R, tokens - m) for m, R in zip(lengths, uppers, strict=True)

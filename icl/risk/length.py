@@ -39,7 +39,7 @@ def length_price(
     r"""Compute the price at ``N`` examples of the best window for ``n0`` examples, carried there by a rule.
 
     The *price* is the exact risk at ``N`` examples with the carried window, divided by the least risk at
-    ``N`` examples. It is at least 1. A rule is given by its factor on w, or by its name:
+    ``N`` examples. It is at least 1. The rules are:
 
     - "kept", the factor 1;
     - "log n", the factor :math:`\log N/\log n_0` of Qwen's ``use_logn_attn`` and of LongRoPE;
@@ -57,12 +57,11 @@ def length_price(
         rule: A name, or the factor on w, at least 0; it, ``n0``, ``N`` and ``noise_std`` broadcast.
 
     Returns:
-        The prices. The relative error of each of the two risks is below 1e-7. The window for ``n0`` has a
-        relative error, too, at most 1e-4 and mostly below 1e-6. It changes the logarithm of the price by this
-        error times the slope of log risk in log w.
+        The prices, in the broadcast shape.
 
     Raises:
-        ValueError: If an argument is out of range, or for what `optimal_window` and `population_risk` refuse.
+        ValueError: If an argument is out of range, or for what `optimal_window` and `population_risk`
+            refuse.
 
     >>> from icl.tasks import ReLU
     >>> for rule in ("kept", "log n", "power"):
@@ -77,13 +76,13 @@ def length_price(
         raise ValueError(f"N={np.min(N):g}: must be at least n0={np.max(n0):g}")
     w = optimal_window(task, n0, noise_std).w
     if isinstance(rule, str):
-        # the last argument is the end of the error's list of what is allowed
+        # this ends the error's list of what is allowed
         choice(rule, "rule", RULES, ", and numbers")
         factor = RULES[rule](n0, N, task.dim)
     else:
         factor = reals(rule, "rule", 0, MAX_MAGNITUDE)
     least = optimal_window(task, N, noise_std).risk
-    # this raises if the carried window is too narrow, or if shapes do not broadcast
+    # the carried window may be too narrow
     try:
         return np.asarray(population_risk(task, w * factor, N, noise_std).total / least)[()]
     except ValueError as error:

@@ -16,8 +16,7 @@ The loss of the row is, by kind, ::
 and the loss is the sum over rows. The gradient in X is :math:`A_1^\top PA_2` with P = dloss/dS. The Hessian
 product with V is :math:`A_1^\top WA_2`, where W is the derivative of P along :math:`T=A_1VA_2^\top`.
 
-The functions raise ValueError for an unknown kind or a missing target, but do not check shapes or entries.
-They hold several n x m arrays, and can be differentiated and mapped by PyTorch.
+Shapes and entries are not checked. PyTorch can differentiate and map the functions.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from icl.pytorch import Tensor, torch
 
 KINDS = ("normalized", "rescaled", "sparse", "cross_entropy", "entropy")
 
-#: The kinds that compare with a target B; the others ignore it.
+#: The kinds that compare with a target B.
 TARGETED = ("normalized", "rescaled", "cross_entropy")
 
 
@@ -62,7 +61,7 @@ def row_gradient(S: Tensor, B: Tensor | None, kind: str) -> Tensor:
             return F * (C - _dot(F, C))
         case "rescaled":
             U = S.exp()
-            # This is U - a B. Through a it depends on every logit of the row, which gives the term Q . B.
+            # Q is U - a B; through a it depends on every logit of the row
             Q = torch.addcmul(U, U.sum(-1, keepdim=True), B, value=-1)
             return U * (Q - _dot(Q, B))
         case "sparse":
@@ -79,18 +78,16 @@ def row_gradient(S: Tensor, B: Tensor | None, kind: str) -> Tensor:
 def row_hvp(S: Tensor, T: Tensor, B: Tensor | None, kind: str) -> Tensor:
     """Return W, the derivative of `row_gradient` along T; S, T, B and W have the shape (..., n, m).
 
-    Row j of W is the Hessian of the loss of row j, times row j of T. In the code ``X_t`` is the derivative of
-    ``X`` along T.
+    In the code ``X_t`` is the derivative of ``X`` along T.
     """
     B = check_target(B, kind)
     match kind:
         case "normalized":
             F = torch.softmax(S, -1)
             C = F - B
-            # the derivative of F is F * log_F_t, and that of C is the same
+            # F_t and C_t are F * log_F_t
             log_F_t = T - _dot(F, T)
-            # The derivative of F * (C - F . C) is F * (turn - (F . C)_t). As F . log_F_t = 0, (F . C)_t is
-            # F . turn.
+            # (F . C)_t is F . turn, because F . log_F_t = 0
             turn = log_F_t * (C + F - _dot(F, C))
             return F * (turn - _dot(F, turn))
         case "rescaled":
@@ -109,7 +106,7 @@ def row_hvp(S: Tensor, T: Tensor, B: Tensor | None, kind: str) -> Tensor:
         case _:
             log_F = torch.log_softmax(S, -1)
             F = log_F.exp()
-            # as F . log_F_t = 0, the derivative of F . log_F is F_t . log_F
+            # (F . log_F)_t is F_t . log_F, because F . log_F_t = 0
             log_F_t = T - _dot(F, T)
             F_t = F * log_F_t
             return -F_t * (log_F - _dot(F, log_F)) - F * (log_F_t - _dot(F_t, log_F))
@@ -126,6 +123,6 @@ def check_target(B: Tensor | None, kind: str) -> Tensor:
 
 
 def _dot(Y: Tensor, Z: Tensor) -> Tensor:
-    """Return the inner product of each row of Y with the same row of Z, as a column (..., n, 1)."""
+    """Return the inner products of the rows of Y and Z as a column, (..., n, 1)."""
     products: Tensor = torch.linalg.vecdot(Y, Z)
     return products.unsqueeze(-1)

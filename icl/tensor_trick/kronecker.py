@@ -2,8 +2,7 @@ r"""The tensor trick: vec, and the blocks of the Kronecker product.
 
 If vec reads a matrix row by row, :math:`\mathrm{vec}(A_1XA_2^\top)=(A_1\otimes A_2)\,\mathrm{vec}(X)`. So row
 :math:`j` of the logits :math:`S=A_1XA_2^\top` is :math:`A_jx`, with :math:`x=\mathrm{vec}(X)` and the block
-:math:`A_j=A_1[j,:]\otimes A_2`. A regression with the logits S is therefore a sum of regressions, one for
-each row of S.
+:math:`A_j=A_1[j,:]\otimes A_2`.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ def vec(X: Tensor) -> Tensor:
 def unvec(x: Tensor, rows: int | None = None, cols: int | None = None) -> Tensor:
     """Return the matrix (..., rows, cols) whose `vec` is x.
 
-    If only one of ``rows`` and ``cols`` is given, the other follows. If neither is, the matrix is square.
+    Without ``rows`` and ``cols`` the matrix is square.
     """
     if rows is None and cols is None:
         rows = cols = math.isqrt(x.shape[-1])
@@ -29,11 +28,10 @@ def unvec(x: Tensor, rows: int | None = None, cols: int | None = None) -> Tensor
 
 
 def kron_block(A1: Tensor, A2: Tensor, j: int) -> Tensor:
-    """Return the block A_j, the Kronecker product of row j of A1 with A2.
+    """Return the block A_j, the Kronecker product of row j of A1 with A2, (..., m, d * e).
 
-    The block has the rows ``j * m`` to ``(j + 1) * m - 1`` of the Kronecker product of A1 and A2, and
-    ``kron_block(A1, A2, j) @ vec(X)`` is row j of ``A1 @ X @ A2.T``. A1 is (..., n, d), A2 is (..., m, e),
-    and the block is (..., m, d * e).
+    ``kron_block(A1, A2, j) @ vec(X)`` is row j of ``A1 @ X @ A2.T``. A1 is (..., n, d), and A2 is
+    (..., m, e).
     """
     row = A1[..., j, :]
     return (row[..., None, :, None] * A2[..., :, None, :]).flatten(-2)

@@ -1,21 +1,19 @@
-r"""Loss, gradient and Hessian product of the five softmax regressions of paper 2.
+"""Loss, gradient and Hessian product of the five softmax regressions of paper 2.
 
-`icl.tensor_trick.formulas` has the formulas for each row of the logits S. Rows do not interact, so that they
-are computed in blocks, which are so small that the logits of a block fit into the cache. For the gradient:
+`icl.tensor_trick.formulas` has the formulas for each row of the logits S. Rows are computed in blocks, whose
+logits fit into the cache. For the gradient:
 
-- ``half = A1 X`` is computed once, because small products are slow. Let h be a block of its rows.
+- ``half = A1 X`` is computed once. Let h be a block of its rows.
 - For each block, ``S = h A2'``, then P = dloss/dS from S and the same rows of B, then ``P A2``.
 - The gradient is A1' times all ``P A2``, stacked.
 
-So beside the arguments O(n e) numbers are held, and never n x m. A Kronecker product is not formed, and
-autograd is not called. PyTorch can differentiate and map the results, but its history holds all logits.
+So O(n e) numbers are held beside the arguments, and never n x m. PyTorch can differentiate and map the
+results, but its history holds all logits.
 
 Shapes: A1 is (..., n, d), A2 is (..., m, e), X and V are (..., d, e), and B is (..., n, m). In the paper n is
-m, and d is e. Leading dimensions broadcast, and every element of the batch is a problem of its own. Logits
-are not divided by sqrt(d): divide X if you want that.
+m, and d is e. Leading dimensions broadcast. Logits are not divided by sqrt(d).
 
-On a CPU, blocks run in as many threads as PyTorch has, and each block is computed by one thread. If all
-threads shared each operation on a block, they would wait for one another after every operation.
+On a CPU each block is computed by one thread, because threads that share operations wait for one another.
 """
 
 from __future__ import annotations
@@ -27,8 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from icl.pytorch import Tensor, torch
 from icl.tensor_trick.formulas import TARGETED, check_target, row_gradient, row_hvp, row_loss
 
-#: The logits of a block have this many bytes on a CPU and on a GPU. A few arrays of ``BLOCK`` bytes fit into
-#: the caches of a processor, and a few arrays of ``BLOCK_GPU`` bytes keep a GPU busy.
+#: Bytes of the logits of a block on a CPU and on a GPU: a few arrays fit into the caches, or keep a GPU busy.
 BLOCK, BLOCK_GPU = 2**20, 2**26
 
 
@@ -37,9 +34,8 @@ def loss(
 ) -> Tensor:
     """Compute one of the five losses that `icl.tensor_trick.formulas` defines.
 
-    ``kind`` is one of `KINDS`. B may be None for "sparse" and "entropy", which have no targets. The result,
-    (...), has one loss for every element of the broadcast batch. Entries are not checked: NaN gives NaN, and
-    exp in "rescaled" and "sparse" may overflow to infinity.
+    ``kind`` is one of `KINDS`. B may be None for "sparse" and "entropy", which have no targets. The result is
+    (...). NaN gives NaN, and exp in "rescaled" and "sparse" may overflow to infinity.
 
     Raises:
         ValueError: If ``kind`` is not in `KINDS`, or if it needs targets and B is None or has another shape.
@@ -111,30 +107,23 @@ def _check_targets(A1: Tensor, A2: Tensor, B: Tensor | None, kind: str) -> Tenso
 def _cut_blocks(
     A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, V: Tensor | None = None
 ) -> list[slice]:
-    """Cut the rows of A1 into blocks whose logits have at most `BLOCK` bytes, or `BLOCK_GPU` if not on a CPU.
-
-    A block has at least one row, and has its rows for all problems of the batch.
-    """
+    """Cut the rows of A1 into blocks whose logits, for all problems of a batch, have about `BLOCK` bytes."""
     block = BLOCK if A1.device.type == "cpu" else BLOCK_GPU
     leading = (part.shape[:-2] for part in (A1, A2, X, B, V) if part is not None)
     problems = math.prod(torch.broadcast_shapes(*leading))  # type: ignore[no-untyped-call]
-    # the rows of an empty batch have zero bytes
+    # rows of an empty batch have zero bytes
     row_bytes = problems * A2.shape[-2] * A1.element_size()
     height = max(1, block // max(1, row_bytes))
     return [slice(start, start + height) for start in range(0, A1.shape[-2], height)]
 
 
 def _map_blocks(part: Callable[[slice], Tensor], *given: Tensor | None) -> list[Tensor]:
-    """Return the values of ``part`` on all blocks of rows, in order.
-
-    ``given`` are A1, A2, X, B, and V if `hvp` calls. On a CPU several blocks run in threads, unless autograd
-    records a history, or transforms or autocast are active.
-    """
+    """Return the values of ``part`` on all blocks of rows, in order; ``given`` are A1, A2, X, B and V."""
     A1, A2, X, B, V = (*given, None)[:5]
     assert A1 is not None and A2 is not None and X is not None
     blocks = _cut_blocks(A1, A2, X, B, V)
     total = torch.get_num_threads()
-    # new threads do not have the autograd history, transforms and autocast types of this thread
+    # new threads do not know the history, transforms and autocast of this thread
     recorded = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in given)
     watched = torch._C._are_functorch_transforms_active() or torch.is_autocast_enabled("cpu")
     workers = min(total, len(blocks))
@@ -143,7 +132,7 @@ def _map_blocks(part: Callable[[slice], Tensor], *given: Tensor | None) -> list[
     try:
         # `set_num_threads` in a new thread also changes the number for threads that begin later
         with ThreadPoolExecutor(workers, "", torch.set_num_threads, (1,)) as pool:
-            # a new thread would record history even if the caller has turned recording off
+            # a new thread would record history
             return list(pool.map(torch.no_grad()(part), blocks))
     finally:
         torch.set_num_threads(total)
