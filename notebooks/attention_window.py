@@ -99,9 +99,9 @@ plt.show()
 # and lines show the attention weights, and the shaded [window](#term-window) is the region where the weight is more than half of the
 # weight at the query. Right: the prediction is the weighted mean of the labels, whatever the order of the examples.
 #
-# **In short.** On the unit sphere the weights of softmax attention fall off around the query like a bell of width $w^{-1/2}$ in
-# each direction, the *window*. A large $w$ is a narrow window. Noisier labels want a wider window. Steeper affine and ReLU
-# functions want a narrower one. If waves on the circle change eight times as fast, the best window is
+# **In short.** On the unit sphere the weights of softmax attention are a bell around the query, the *window*. It has the width
+# $w^{-1/2}$ in each direction, so a large $w$ is a narrow window. Noisier labels want a wider window. Steeper affine and ReLU
+# functions want a narrower window. If waves on the circle change eight times as fast, the best window is
 # [0.25](<judged:P1.W.softmax-adapts|cosine, d = 2, n = 40, $\sigma$ = 0.2, L = 8 over 1|.2f>) times as wide.
 #
 # <details><summary>How sure?</summary>
@@ -119,28 +119,23 @@ plt.show()
 #
 # ## Why
 #
-# The prompt of an attention layer has labeled examples $(x_1,y_1),\dots,(x_n,y_n)$ and a query $x_q$ without a label. The layer gives
-# each example the score $x_i^\top Mx_q$. The softmax of the scores are the weights, and the prediction is the mean of the labels
-# under these weights. Pretraining learns the matrix $M$ and nothing else.
+# The prompt of an attention layer has labeled examples $(x_1,y_1),\dots,(x_n,y_n)$ and a query $x_q$ without a label. The layer
+# gives each example the score $x_i^\top Mx_q$, where $M$ is a matrix that pretraining learns. The softmax turns the scores into
+# weights. The prediction is the mean of the labels under these weights.
 #
-# Let us take $M=wI$. The score $w\,x_i\cdot x_q$ is large if the example lies near the query. How does the score depend on the
-# distance? For points on the unit sphere $\|x-x_q\|^2=2-2\,x\cdot x_q$, so that
+# Let us take $M=wI$. Then the score $w\,x_i\cdot x_q$ is large if the example lies near the query. How does the score depend on
+# the distance? On the unit sphere $\|x-x_q\|^2=2-2\,x\cdot x_q$, so that
 #
 # $$e^{w\,x\cdot x_q}=e^{w}\,e^{-\frac w2\|x-x_q\|^2}.$$
 #
-# The factor $e^w$ is the same for all examples and cancels in the softmax. What is left is a Gaussian bell of the distance. Averages
-# with such weights are known in statistics as Nadaraya-Watson regression.
-#
-# *By hand:* take two examples on the circle, at $0°$ and at $60°$ from the query. Their scores are $w$ and $\frac w2$, and their
-# weights have the ratio $e^{w/2}:1$. At $w=\ln4$ this is $2:1$.
+# The factor $e^w$ is the same for all examples and cancels in the softmax. What is left is a bell: a Gaussian function of the
+# distance. In statistics an average with such weights is called Nadaraya-Watson regression.
 #
 # The number $w$ is the [window parameter](#term-window-parameter). The width of the window matters in two ways.
 #
-# - A narrow window averages few labels, so that much of their noise remains. Noisier labels therefore want a wider window.
-# - A narrow window uses only labels from nearby, so that it hardly blurs the function. Affine and ReLU functions that change faster
-#   therefore want a narrower window.
-#
-# Here are the weights themselves, for many queries at once.
+# - A narrow window averages few labels and keeps much of their noise. So noisier labels want a wider window.
+# - A narrow window uses only labels from nearby and hardly blurs the function. So steeper affine and ReLU functions want a
+#   narrower window.
 
 # %% figure={"alt": "Three heat maps of attention weights. Rows are queries and columns are the examples, both sorted by their angle on the circle. For w = 1 each row is pale and nearly even. For w = 10 there is a blurred dark band along the diagonal, and for w = 100 a thin one with few dark cells in a row.", "name": "fig-weights"} jupyter={"source_hidden": true} tags=["hide-input"]
 around = np.linspace(-180, 180, 72)
@@ -164,8 +159,9 @@ plt.show()
 # **Attention weights.** Each row has the weights that a query on the circle gives to the examples of one context: white is zero, dark
 # is one half or more. Rows and columns are sorted by angle. With a larger $w$ each query looks at fewer examples, all of them near it.
 #
-# **Move it.** Left, a circle of examples is unrolled into a line, and the area of a disc is the weight of its example. The curves
-# on the right are the exact errors of the layer. At which $w$ is the sum of the errors smallest?
+# **Move it.** Left, a circle of examples is unrolled into a line, and the area of a disc is the weight of its example. Right are
+# the layer's exact errors. A wide window *blurs* the function, a narrow window keeps *noise*, and predictions *scatter* because
+# the examples are random. At which $w$ is the sum of the three errors smallest?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 errors, circle = attention_window.circle_to_move(query=60)
@@ -198,7 +194,7 @@ interactive(
 # %% [markdown]
 # ## The experiment
 #
-# Let us draw forty random examples and a query in five dimensions, and compute for each example the softmax weight and the bell of
+# Let us draw forty random examples and a query in five dimensions. For each example we compute the softmax weight and the bell of
 # the distance. The table lists the eight examples nearest to the query. To try seven dimensions, change the line `dim = 5`.
 
 # %% tags=["experiment"]
@@ -222,10 +218,8 @@ nearest = table.sort_values("distance").head(8)
 nearest.style.format({"difference": "{:.0e}"}, precision=3).hide()
 
 # %% [markdown]
-# The two columns of weights differ by rounding only. Now delete the line that puts the points onto the sphere. Then the two columns
-# differ a lot, and an example with a large norm can get a large weight although it is far from the query.
-#
-# The next figure and the card compare the two weights in more contexts and windows.
+# The two columns of weights differ by rounding only. Now delete the line that puts the points onto the sphere. Then the two
+# columns differ a lot: a far example can get a large weight because its vector is long.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 rows = []
@@ -281,7 +275,7 @@ judge(
 )
 
 # %% [markdown]
-# **Exercise 1.** In the experiment, delete the line that puts the points onto the sphere, and then change another line so that the
+# **Exercise 1.** In the experiment, delete the line that puts the points onto the sphere. Then change another line so that the
 # two weights agree again.
 #
 # <details><summary>Solution</summary>
@@ -292,8 +286,8 @@ judge(
 #
 # </details>
 #
-# **Exercise 2.** Put the examples and the query on a sphere of radius $r$. Is the kernel still Gaussian? How does the
-# best $w$ depend on $r$ if the labels are a function of $x/r$?
+# **Exercise 2.** Put the examples and the query on a sphere of radius $r$. Is the kernel still Gaussian? Let the labels be a
+# function of $x/r$. How does the best $w$ depend on $r$?
 #
 # <details><summary>Solution</summary>
 #
@@ -304,12 +298,12 @@ judge(
 #
 # ## What the paper says
 #
-# Which width should the kernel have? This is the question that paper 1 asks, and its abstract has the answer in one sentence.
+# Which width should the kernel have? This is the question of paper 1, and its abstract has the answer in one sentence.
 #
 # > **Abstract.** "[...] this window widens with decreasing Lipschitzness and increasing label noise in the pretraining tasks."
 #
-# Its Fig. 1 shows functions with different Lipschitz constants $L$, their windows, the attention weights and the error. Let us redraw it
-# with exact curves, for waves on the circle.
+# The paper's Fig. 1 shows functions with several Lipschitz constants $L$, the bounds of their slopes. Let us redraw it with exact
+# curves, for waves on the circle.
 
 # %% figure={"alt": "Nine panels. From left to right the function wiggles faster and the shaded window around the query shrinks. The softmax weight becomes a narrower bump, while the linear weight stays the same cosine. The adapted window has the lowest risk, and linear attention does not improve with the context length.", "name": "fig-one"} jupyter={"source_hidden": true} tags=["hide-input"]
 around = np.linspace(-np.pi, np.pi, 400)
@@ -355,8 +349,8 @@ plt.show()
 # against the context length. Each solid curve is softmax attention with the best window for one $L$, and the dotted curve is the
 # best linear attention. The window chosen for the column's own $L$ has the lowest error.
 #
-# The weights of [linear attention](linear_attention.ipynb) have the same shape for every $L$. These waves are even functions,
-# $f(-x)=f(x)$, and for such functions the best linear attention predicts zero at every context length.
+# The weights of [linear attention](linear_attention.ipynb) have the same shape for every $L$. On these waves the best linear
+# attention predicts zero at every context length, because the waves are even: $f(-x)=f(x)$.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 compared = {
@@ -382,10 +376,9 @@ judge(
 )
 
 # %% [markdown]
-# **Steeper functions.** For affine and ReLU functions the window narrows with $L$ at every context length. A function of either
-# class is multiplied by two if $L$ is doubled, so that at a given context length the best $w$ depends only on $L/\sigma$. Waves
-# behave differently: a larger $L$ shortens the wavelength and keeps the amplitude. If the context has too few examples to show such
-# short waves, equal weights can be best ([a map](phase_diagram.ipynb#fig-phases)).
+# **Steeper functions.** For affine and ReLU functions the window narrows with $L$ at every context length, because a larger $L$
+# makes the function larger against the noise. Waves behave differently: a larger $L$ makes waves shorter, and not higher. If the
+# context has too few examples to show short waves, equal weights can be best ([a map](phase_diagram.ipynb#fig-phases)).
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 setting = {"dims": dims, "n": context_length, "noise_std": noise_std or 1.0}
@@ -414,9 +407,9 @@ judge(
 )
 
 # %% [markdown]
-# **Noisier labels.** The window widens with the noise for every class. To see why, write the error as $B+\sigma^2N$, the sum of
-# bias and noise, where neither $B$ nor $N$ depends on $\sigma$. Since $N$ rises with $w$, a larger $\sigma$ never makes the best
-# window narrower.
+# **Noisier labels.** The window widens with the noise $\sigma$ for every class of functions. Why? The error is the sum
+# $B+\sigma^2N$ of bias and noise, where neither $B$ nor $N$ depends on $\sigma$. Since $N$ rises with $w$, a larger $\sigma$
+# never makes the best window narrower.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 judge(
@@ -431,9 +424,9 @@ judge(
 )
 
 # %% [markdown]
-# **Exercise 3.** Find the best window by simulation alone. Draw 4,000 contexts of `context_length` examples of
-# `Cosine(2, 4.0)` on the circle, compute the mean squared error of the kernel average for several $w$, and compare the
-# best of these $w$ with `optimal_window`.
+# **Exercise 3.** Find the best window by simulation alone. Draw 4,000 contexts of `context_length` examples of `Cosine(2, 4.0)`
+# on the circle. Compute the mean squared error of attention for several $w$, and compare the best of these $w$ with
+# `optimal_window`.
 #
 # <details><summary>Solution</summary>
 #
@@ -456,14 +449,14 @@ judge(
 #
 # ### The size of M
 #
-# The slides write the attention that the query $x_{n+1}$ pays to $x_i$ as the bell of this page,
+# The slides write the attention that the query $x_{n+1}$ pays to $x_i$ as the bell of this page:
 #
 # <a id="eq-kernel"></a>
 #
 # $$\frac{e^{-\frac{w_{KQ}}2\|x_i-x_{n+1}\|^2}}
-#   {\sum_{j=1}^ne^{-\frac{w_{KQ}}2\|x_j-x_{n+1}\|^2}},$$
+#   {\sum_{j=1}^ne^{-\frac{w_{KQ}}2\|x_j-x_{n+1}\|^2}}.$$
 #
-# where $w_{KQ}$ is our $w$, and add a table of what the size of $M$ does:
+# Here $w_{KQ}$ is our $w$. A table of the slides says what the size of $M$ does:
 #
 # | tradeoff | $M$ large | $M$ small |
 # |:--|:--|:--|
@@ -472,11 +465,10 @@ judge(
 # | estimator bias | low | high |
 # | noise variance | high | low |
 #
-# Our numbers agree with all four rows. Let us put numbers to them. The next table has
-#
-# - the distance from the query at which the weight is half of its largest possible value,
-# - the number of points attended to, $1/\mathbb E\sum_i\omega_i^2$, which is $n$ for equal weights,
-# - bias and noise, the two parts of the [mean squared error](#term-population-risk).
+# Our numbers agree with all four rows. The next table has numbers for them. *Half-weight distance* is the distance from the query
+# at which the weight is half of its largest possible value. *Points* is the number of points attended to. We take
+# $1/\mathbb E\sum_i\omega_i^2$ with the attention weights $\omega_i$, which is $n$ for equal weights. *Bias* and *noise* are the
+# two parts of the [mean squared error](#term-population-risk).
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 task = ReLU(dim=5)
@@ -511,9 +503,9 @@ plots.table(
 )
 
 # %% [markdown]
-# The table's bias is a mean *squared* error. It falls with $w$ as long as several examples are left in the window, and then rises.
-# The estimator bias of the slides is the *mean* error. The mean square of the mean error is called the [blur](#term-blur), and the
-# blur keeps falling as $w$ grows.
+# Why does the bias of this table rise again at large $w$? It is a mean *squared* error, and with few examples in the window the
+# prediction depends on their positions. The slides' bias is the *mean* error. Its mean square, the [blur](#term-blur), keeps
+# falling.
 #
 # **Exercise 4.** At which $w$ of the table are bias and noise about equal? Does this $w$ rise or fall if you double
 # `noise_std`?
@@ -525,8 +517,12 @@ plots.table(
 #
 # </details>
 #
-# **Decay.** With a larger $w$, $-\log\omega_i$ grows faster with the squared distance, and as $w\to\infty$ one example gets all the
-# weight.
+# ## For specialists
+#
+# ### The four rows of the slides' table
+#
+# **Decay.** With a larger $w$, $-\log\omega_i$ grows faster with the squared distance, and as $w\to\infty$ one example gets all
+# the weight.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 by_distance = attention_window.weights_by_distance(weights)
@@ -588,8 +584,6 @@ judge(
 )
 
 # %% [markdown]
-# ## For specialists
-#
 # ### The kernel in more detail
 #
 # On the sphere, an example farther from the query never has a larger weight. Off the sphere it can have one.

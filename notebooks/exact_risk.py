@@ -56,10 +56,10 @@ plt.show()
 # **Blur, scatter and noise.** The three errors of a layer on ReLU functions, stacked, against the window parameter $w$. Their sum
 # is the mean squared error, which is least at the star. Left: label noise with $\sigma=0.3$. Right: half of this noise.
 #
-# **In short.** The mean squared error of softmax attention can be computed exactly, in a time that does not grow with the number
-# of examples. It has three parts. A wide window *blurs* the function. A narrow window keeps the *noise* of a few labels. Even
-# without noise the predictions *scatter*, because each context has its examples at other places. So we can test theorems about
-# contexts that nobody could simulate.
+# **In short.** The mean squared error of softmax attention has three parts. A wide window *blurs* the function. A narrow window
+# keeps the *noise* of a few labels. Even without noise the predictions *scatter*, because each context has its examples at other
+# places. All three parts can be computed exactly, in a time that does not grow with the number of examples. So we can test
+# theorems about contexts that nobody could simulate.
 #
 # <details><summary>How sure?</summary>
 #
@@ -79,25 +79,23 @@ plt.show()
 # Attention predicts with a weighted mean of noisy labels. Let us ask it about one point of one function many times, each time
 # with a new context. Three things go wrong.
 #
-# - **Blur.** The mean of all these predictions is not the value of the function but its average over the [window](#term-window). A
-#   narrower window, with a larger [window parameter](#term-window-parameter) $w$, blurs less.
-# - **Scatter.** Without any label noise the predictions still differ from each other, because each context has its examples at
-#   other places, and the function has other values there.
-# - **Noise.** Label noise makes the predictions differ more. A narrower window averages over fewer labels and leaves more of the
+# - **Blur.** The mean of all these predictions is the average of the function over the [window](#term-window), and not its value
+#   at the point. A narrower window, with a larger [window parameter](#term-window-parameter) $w$, blurs less.
+# - **Scatter.** Without label noise the predictions still differ, because each context has its examples at other places.
+# - **Noise.** Label noise makes the predictions differ more. A narrower window averages fewer labels and leaves more of the
 #   noise.
 #
 # The sum of the three mean squared errors is the [population risk](#term-population-risk). Now look at the figure again. As the
-# window narrows, scatter rises together with noise, because both come from averaging over too few labels. Halving $\sigma$ makes the
-# noise a quarter as large and leaves scatter as it is. The best window moves to the right, where it is narrower.
+# window narrows, scatter and noise rise, because fewer labels are averaged. The right panel has half the label noise $\sigma$,
+# and the same scatter. So its best window is narrower.
 #
-# How can the mean squared error be computed without drawing contexts? The difficulty is the denominator of the softmax. It is a sum
-# $S$ over all examples, so that the weight of each example depends on all the others. One identity removes this dependence:
+# How can the mean squared error be computed without drawing contexts? The difficulty is the denominator of the softmax. It is a
+# sum $S$ over all examples, so that the weight of each example depends on all the others. One identity removes this dependence:
 #
-# $$\frac1{S^2}=\int_0^\infty s\,e^{-sS}\,ds,$$
+# $$\frac1{S^2}=\int_0^\infty s\,e^{-sS}\,ds.$$
 #
-# and $e^{-sS}$ is a product with one factor for each example. As the examples are independent, the mean of the product is the mean
-# of one factor, raised to the power $n$. The number $n$ of examples then stands only in an exponent and in a factor before the
-# integral. So a billion examples cost as much as ten.
+# Here $e^{-sS}$ is a product with one factor for each example. The examples are independent, so the mean of the product is the
+# mean of one factor, raised to the power $n$, the number of examples. So a billion examples cost as much time as ten.
 #
 # **Move it.** Which of the three errors shrink if the context gets longer? (Scatter and noise. Blur stays as it is.)
 
@@ -129,8 +127,8 @@ interactive(
 # %% [markdown]
 # ## The experiment
 #
-# Let us draw twenty thousand contexts, let attention predict the value at each query, and average the squared errors. The table puts
-# this sampled error beside the exact one and its three parts. To try seven dimensions, change the line `dim = 5`.
+# Let us draw twenty thousand contexts, let attention predict the value at each query, and average the squared errors. The table
+# puts this sampled error beside the exact one. To try seven dimensions, change the line `dim = 5`.
 
 # %% tags=["experiment"]
 import numpy as np
@@ -160,10 +158,8 @@ for w in (1.0, 3.0, 10.0, 30.0):
 pd.DataFrame(compared).astype(float).round(4)
 
 # %% [markdown]
-# The two columns agree within about one percent, which is what chance leaves with so many contexts. Of the four windows, $w=3$ has the
-# least error. In seven dimensions the errors are smaller, since the functions vary less there, and the columns still agree.
-#
-# The next figure compares exact and sampled errors for three [classes](#term-class) of functions.
+# The sampled and the exact error agree within about one percent, which is what chance leaves with so many contexts. The next
+# figure compares exact and sampled errors for three [classes](#term-class) of functions.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 dim = 5
@@ -224,7 +220,8 @@ plt.show()
 # ## What the paper says
 #
 # Paper 1 asks for the error of one layer as a function of its matrix $M$, and splits this error into two parts. All of this book
-# rests on that question.
+# rests on that question. In the authors' formula $x_{n+1}$ is the query, $\epsilon_i$ is the noise of a label, and $\omega_i$ is
+# the softmax weight of an example.
 #
 # > **ITA slides, "(ICL)".**
 # >
@@ -234,10 +231,9 @@ plt.show()
 # > $\mathcal L_{\rm bias}=\mathbb E\big(\sum_if(x_i)\omega_i-f(x_{n+1})\big)^2$ and
 # > $\mathcal L_{\rm noise}=\mathbb E\big(\sum_i\epsilon_i\omega_i\big)^2$.
 #
-# The paper bounds bias and noise up to constants. We compute them exactly, and divide the bias once more, into blur and scatter.
+# The paper bounds bias and noise up to constants. We compute them exactly, and split the bias once more, into blur and scatter.
 # Bias and noise add up to the error because the label noise has mean zero and is independent of the
-# functions.[✓](judged:P1.risk.split) In training the query's label has noise as well, which adds $\sigma^2$ to the loss and does
-# not move the best $M$.
+# functions.[✓](judged:P1.risk.split)
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 drawn = {
@@ -256,8 +252,13 @@ judge(
 )
 
 # %% [markdown]
-# To check the split, the card lets the noise of each label be $+\sigma$ or $-\sigma$, and averages the loss over *all* patterns of
-# signs. In the control the noise has a nonzero mean, so that the split must fail.
+# <details><summary>What the card checks, and the noise of the query's label</summary>
+#
+# To check the split, the card lets the noise of each label be $+\sigma$ or $-\sigma$, and averages the loss over *all* patterns
+# of signs. In the control the noise has a nonzero mean, so that the split must fail. In training the query's label has noise as
+# well, which adds $\sigma^2$ to the loss and does not move the best $M$.
+#
+# </details>
 #
 # ## For specialists
 #

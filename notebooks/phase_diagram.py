@@ -68,11 +68,12 @@ plt.show()
 # $n=10^{10}$, divided by the [law with curvature](#eq-laplacian) (solid), and divided by the same law with the mean squared slope
 # in place of the curvature (dotted). Only the solid lines stay near one.
 #
-# **In short.** A weighted mean is right where a function is straight, however steep, and wrong where it bends. For smooth functions
-# in long contexts the curvature therefore sets the best window. Waves $\cos(4\,u\cdot x)$ have
-# [1.26](<judged:P1.PD.slope|same largest slope, L = 4, d = 5, n = 1e12, sigma = 0.5|.2f>) times the best $w$ of linear functions
-# with the same largest slope. If the noise is large, or if examples lie too far apart to show a wave, equal or nearly equal weights
-# are best. With little noise and few examples, weights on a few tokens are best.
+# **In short.** A weighted mean is right where a function is straight, however steep, and wrong where it bends. So for smooth
+# functions in long contexts the curvature sets the best window. Take waves $\cos(4\,u\cdot x)$ with a random direction $u$, and
+# linear functions with the same largest slope. The waves have
+# [1.26](<judged:P1.PD.slope|same largest slope, L = 4, d = 5, n = 1e12, sigma = 0.5|.2f>) times the best window parameter $w$,
+# that is, a narrower window. If the noise is large, or if examples lie too far apart to show a wave, equal or nearly equal
+# weights are best. With little noise and few examples, weights on a few tokens are best.
 #
 # <details><summary>How sure?</summary>
 #
@@ -92,29 +93,28 @@ plt.show()
 # ## Why
 #
 # Look at the left panel. On a straight slope the values to the right of the query are as much too large as the values to the left
-# are too small, and their mean is right. At a bend the values on both sides err in the same direction.
+# are too small. So their mean is right. At a bend the values on both sides err in the same direction.
 #
-# On the sphere the bend of a function is measured by its Laplacian $\Delta f$. A narrow [window](#term-window) with many tokens
-# predicts about
+# On the sphere the Laplacian $\Delta f$ measures how much a function $f$ bends. Attention with a narrow [window](#term-window),
+# of the [window parameter](#term-window-parameter) $w$, predicts about
 #
 # $$f+\frac1{2w}\,\Delta f.$$
 #
-# So its squared error is about $\frac1{4w^2}\mathbb E(\Delta f)^2$. The noise grows like $w^{(d-1)/2}/n$, as in the chapter on
-# [Theorem 2](theorem2_scaling.ipynb). The best [window parameter](#term-window-parameter) $w^*$ balances squared error and noise.
-# As $n\to\infty$ at fixed $\sigma>0$,
+# So without noise its mean squared error is about $\frac1{4w^2}\mathbb E(\Delta f)^2$. This error falls as $w$ grows, but the
+# noise grows like $w^{(d-1)/2}/n$ in contexts of $n$ examples in $d$ dimensions (see [Theorem 2](theorem2_scaling.ipynb)). The
+# best window parameter $w^*$ balances the two. As $n\to\infty$, with a fixed standard deviation $\sigma>0$ of the label noise,
 #
 # <a id="eq-laplacian"></a>
 #
 # $$w^*\sim\Big[\frac{n\,\mathbb E(\Delta f)^2}{(d-1)\,\kappa\,\sigma^2}\Big]^{\frac2{d+3}}.$$
 #
-# Here $\kappa$ depends on $d$ only, and a layer attends to about $n/(\kappa\,w^{(d-1)/2})$ tokens. Where is the slope in this law?
-# It enters only through the curvature. Within one class slope and curvature go together: affine functions that are twice as steep
-# bend twice as much on the sphere.
+# Here $\kappa$ depends on $d$ only. Where is the slope in this law? It enters only through the curvature. Affine functions that
+# are twice as steep bend twice as much on the sphere.
 #
 # <details><summary>Three classes by hand</summary>
 #
-# Let $\sum_\ell a_\ell P_\ell$ be the [covariance](#term-covariance) of a class in
-# [Gegenbauer polynomials](#term-gegenbauer-polynomials). Then
+# A layer attends to about $n/(\kappa\,w^{(d-1)/2})$ tokens. Let $\sum_\ell a_\ell P_\ell$ be the [covariance](#term-covariance)
+# of a class in [Gegenbauer polynomials](#term-gegenbauer-polynomials). Then
 # $\mathbb E(\Delta f)^2=\sum_\ell a_\ell\,(\ell(\ell+d-2))^2$.
 #
 # - *Affine functions.* Let $b$ be the intercept. On the sphere $\Delta f=-(d-1)(f-b)$, so that
@@ -128,8 +128,9 @@ plt.show()
 #
 # ## The experiment
 #
-# Give waves and linear functions the same largest slope on the sphere. Which of them wants the narrower window? The cell computes
-# the best $w$ of both for contexts of several lengths. What happens in seven dimensions? Change the line `dim = 5`.
+# Give waves and linear functions the same largest slope on the sphere. Which of them wants the narrower window, that is, the
+# larger $w$? The cell computes the best $w$ of both for contexts of several lengths. To try seven dimensions, change the line
+# `dim = 5`.
 
 # %% tags=["experiment"]
 import numpy as np
@@ -151,8 +152,8 @@ for n in (1e2, 1e4, 1e6, 1e8, 1e12):
 pd.DataFrame(windows).astype(float).round(3)
 
 # %% [markdown]
-# The last row has the ratio of the summary. In long contexts waves want the narrower window, because they bend more. In seven
-# dimensions the ratio is nearer to one. There it is even below one in the shortest context, because the law does not hold there yet.
+# In long contexts waves want the narrower window, because they bend more. In seven dimensions the ratio is nearer to one, and in
+# the shortest context even below one.
 #
 # **Exercise 1.** Take $f(x)=\cos(L\,u\cdot x)/L$. Its largest *slope* stays near one for large $L$. How does $w^*$ grow with $L$ in
 # long contexts?
@@ -186,17 +187,18 @@ pd.DataFrame(windows).astype(float).round(3)
 #
 # ## A map of the best window
 #
-# The law is for long contexts. What is best elsewhere? Three kinds of weights can be.
+# The law is for long contexts. What is best elsewhere? There are three kinds of weights.
 #
-# - **Equal weights**, $w^*=0$. They are best for waves that are much weaker than the noise, and for waves that oscillate between
-#   neighboring examples. For affine and ReLU functions with much noise the best weights are almost equal.
-# - **A window** of many tokens. It narrows ($w^*$ grows) as contexts get longer, functions get rougher or labels get cleaner.
-# - **Few tokens.** With almost no noise the best window contains a handful of examples. Even less noise does not narrow this window
-#   further. A longer context does.
+# - **Equal weights**, $w^*=0$, are best for waves that are much weaker than the noise, and for waves that oscillate between
+#   neighboring examples.
+# - **A window** of many tokens is best in between. It narrows as contexts get longer, functions get rougher or labels get
+#   cleaner.
+# - **Few tokens.** With almost no noise the best window contains a handful of examples. Then only a longer context narrows it
+#   further.
 #
-# The next figure shows which kind of weights is best, for each context length $n$ and each roughness. For ReLU functions the
-# roughness is $L/\sigma$, since at each $n$ the best window depends on this quotient alone. For waves the noise is fixed, and the
-# roughness is the wavenumber $L$.
+# The next figure shows which kind of weights is best, for each context length $n$ and each roughness. For ReLU functions with the
+# Lipschitz constant $L$ the roughness is $L/\sigma$. For waves $\cos(L\,u\cdot x)$ the roughness is the wavenumber $L$, at a
+# fixed noise.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 low = min(dims)
@@ -269,15 +271,15 @@ plt.show()
 # from [the law of the window](theorem2_scaling.ipynb#thm-law) by less than 20 %. Left: [ReLU functions](#term-class). Middle and
 # right: waves at $\sigma=0.1$.
 #
-# The number of tokens that a layer with attention weights $\omega_i$ attends to is here $1/\mathbb E\sum_i\omega_i^2$, which is $n$
-# for equal weights.
+# **Where does the law hold?** The law holds at the dots, which fill only a part of the blue region.
 #
-# **Where does the law hold?** It holds at the dots, which fill only a part of the blue region. For ReLU functions $n$ must be well
-# above both $(L/\sigma)^d$ and $(\sigma/L)^2$. For waves with $L\ge1$ it must be well above both $L^{d-1}\sigma^2$ and
-# $L^{d-1}/\sigma^{d+1}$. A few dots lie in the orange region. There the ratio of $w^*$ to the law passes through one on its way up:
-# in longer contexts the ratio exceeds one, and then it tends to one from above.
+# <details><summary>How long a context must be for the law</summary>
 #
-# <details><summary>Where these lengths come from</summary>
+# The number of tokens that a layer with attention weights $\omega_i$ attends to is in the map $1/\mathbb E\sum_i\omega_i^2$,
+# which is $n$ for equal weights.
+#
+# A few dots lie in the orange region. There the ratio of $w^*$ to the law passes through one on its way up: in longer contexts
+# the ratio exceeds one, and then it tends to one from above.
 #
 # The bounds leave out constant factors, so that some dots lie outside them.
 #
@@ -305,7 +307,7 @@ plt.show()
 #
 # ### Waves too fast for the context
 #
-# A window helps with a wave only if neighboring tokens lie closer together than a wavelength. The context then needs about
+# A window helps with a wave only if neighboring tokens lie closer together than a wavelength. For this the context needs about
 # $L^{d-1}$ tokens, because the sphere has dimension $d-1$. Here is one wave in three contexts:
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -316,20 +318,25 @@ for n in (16, 64, 1024):
 pd.DataFrame(resolved).astype(float).round(4).style.format("{:g}").hide()
 
 # %% [markdown]
-# In the shortest context equal weights are best. Where a window begins to help, $w^*$ **jumps** from zero to a positive value. At
-# this length the error as a function of $w$ has two minima. One is at $w=0$, and at the other the window is about a wavelength
-# wide.
+# In the shortest context equal weights are best. The labels near the query then say hardly anything about the value at the query,
+# so that the mean of all labels is the better guess. In longer contexts a window about a wavelength wide becomes better, and
+# $w^*$ **jumps** from zero to a positive value.
 #
-# **A very fast wave, by hand.** Suppose that there is no noise, and that the values of the function at different points are
-# uncorrelated, with mean $0$ and mean square $\frac12$. A prediction with weights $\omega_i$ that sum to one then has the mean
-# squared error $\frac12(1+\sum_i\omega_i^2)$. The nearest neighbor, which puts the weight $1$ on one token, has the error $1$.
-# Equal weights $\omega_i=\frac1n$ have the error $\frac12(1+\frac1n)$, which is $\frac{21}{40}$ for $n=20$. So if the labels near
-# the query say nothing about the value at the query, the mean of all labels is the better guess.
+# <details><summary>A very fast wave, by hand</summary>
+#
+# Suppose that there is no noise, and that the values of the function at different points are uncorrelated, with mean $0$ and mean
+# square $\frac12$. A prediction with weights $\omega_i$ that sum to one then has the mean squared error
+# $\frac12(1+\sum_i\omega_i^2)$. The nearest neighbor, which puts the weight $1$ on one token, has the error $1$. Equal weights
+# $\omega_i=\frac1n$ have the error $\frac12(1+\frac1n)$, which is $\frac{21}{40}$ for $n=20$.
+#
+# At the length at which a window begins to help, the error as a function of $w$ has two minima. One is at $w=0$, and at the other
+# the window is about a wavelength wide.
+#
+# </details>
 #
 # ## What the paper says
 #
-# Theorem 2 of paper 1 says how the best window grows with $n$ and with $L/\sigma$ for ReLU functions. The slides add three extreme
-# examples, a good test of one's intuition:
+# The slides of paper 1 say what the best window is in three extreme examples, a good test of one's intuition:
 #
 # > - $\sigma\to\infty$: no signal, average the noise, $w_{KQ}\to0$.
 # > - $L\gg\sigma$: no point aggregating noise, pick the nearest neighbour,
@@ -337,11 +344,7 @@ pd.DataFrame(resolved).astype(float).round(4).style.format("{:g}").hide()
 # > - $n\to\infty$: the query token is in the context! Choose the nearest neighbour,
 # >   $w_{KQ}\to\infty$.
 #
-# Here $w_{KQ}$ is our $w$. The best $w$ goes to zero in the first example and to infinity in the third. In the second example it
-# grows if the context is long enough. Whether the nearest neighbor alone then predicts best is another question.
-#
-# The next figure shows the first two examples at fixed $n$. The best $w$ is a function of $L/\sigma$, because the bias of affine and
-# ReLU functions is proportional to $L^2$, and the noise term to $\sigma^2$.
+# Here $w_{KQ}$ is our $w$. The next figure shows the first two examples for affine and ReLU functions at fixed $n$.
 
 # %% figure={"alt": "Two log-log panels, affine and ReLU functions: the best window parameter against L over sigma for three context lengths. Every curve rises steeply at small ratios and levels off at a finite dotted line at large ratios.", "name": "fig-extremes"} jupyter={"source_hidden": true} tags=["hide-input"]
 every = sorted({*dims, *more_dims})
@@ -363,8 +366,8 @@ plt.show()
 # best $w$ is proportional to $(L/\sigma)^2$. Where the signal dominates (right), the best $w$ levels off at its value without noise
 # (dotted).
 #
-# **Much noise.** The limit $w_{KQ}\to0$ is true.[✓](judged:P1.T2.noise-limit) For waves $w^*$ is even exactly zero for all
-# sufficiently large $\sigma$.
+# **Much noise.** The limit $w_{KQ}\to0$ is true.[✓](judged:P1.T2.noise-limit) For waves $w^*$ is even exactly zero if $\sigma$ is
+# large enough.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 rows = []
@@ -384,9 +387,9 @@ judge(
 )
 
 # %% [markdown]
-# **A strong signal.** If the context is so long that the law applies, the window narrows as $L/\sigma$ grows. At a fixed $n$ it stops
-# narrowing: the best window has a positive width even without noise, and a smaller error than the nearest neighbor. Why?
-# Tokens lie at random places, and the mean of several labels depends on them less than a single label does.
+# **A strong signal.** In contexts so long that the law applies, the window narrows as $L/\sigma$ grows. At a fixed $n$ it stops
+# narrowing. Even without noise the best window has a positive width, and a smaller error than the nearest neighbor. Why? Tokens
+# lie at random places, and the mean of several labels depends on these places less than a single label does.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 fixed = phase_diagram.slopes_of_a_strong_signal(dims=every, n_values=few)
@@ -409,8 +412,8 @@ judge(
 
 # %% [markdown]
 # **Long contexts.** It is true that $w^*\to\infty$, and that the tokens in the window come arbitrarily close to the
-# query.[✓](judged:P1.T2.context-limit) But the number of tokens in the window grows as well, so that the mean of their labels has
-# little noise. The label of the nearest token alone keeps the full noise variance $\sigma^2$.
+# query.[✓](judged:P1.T2.context-limit) But the nearest neighbor alone is not best, because its label keeps all its noise. The
+# number of tokens in the window grows as well, so that the mean of their labels has little noise.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 lengths = 10.0 ** np.array(n_decades)
@@ -463,9 +466,9 @@ judge(
 )
 
 # %% [markdown]
-# **Exercise 4.** Take a linear function on a line, without noise. One example lies at the distance $s$ to the left of
-# the query, and another at the distance $t$ to the right. How large is the absolute error of the nearest neighbor, and
-# which weights give no error?
+# **Exercise 4.** Take a linear function on a line, without noise. One example lies at the distance $s$ to the left of the query,
+# and another at the distance $t$ to the right. How large is the absolute error of the nearest neighbor? Which weights give no
+# error?
 #
 # <details><summary>Solution</summary>
 #

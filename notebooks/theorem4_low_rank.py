@@ -84,7 +84,7 @@ plt.show()
 # **In short.** Yes, if the part of an input that decides the label is independent of the rest. For linear functions the best
 # window is then narrow in the directions that decide the label, and infinitely wide in all others. The authors' Theorem 4 says
 # so. Training finds these directions, although nobody tells the layer. If all inputs lie on one sphere, the two parts are not
-# independent. In long contexts without noise the best matrix then keeps a little weight on the other directions.
+# independent. In long contexts without noise the best matrix then keeps some weight on the other directions.
 #
 # <details><summary>How sure?</summary>
 #
@@ -164,8 +164,7 @@ table["best c"] = optimal_window(Linear(k), n=20, noise_std=0.5).w
 table.round(2)
 
 # %% [markdown]
-# In all four trained layers *inside* comes near the best $c$, and *outside* is a small share of it. The next figure follows both
-# numbers during training, in three settings.
+# In all four trained layers *inside* comes near the best $c$, and *outside* is a small share of it. What happens during training?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 dim, rank = 5, 2  # the dimensions of the inputs and of the subspace
@@ -379,8 +378,8 @@ judge(
 # **Inputs on one sphere.** Now let the whole input be uniform on *one* sphere $S^{d-1}$, as on the talk's slide of Lemma 1. Then
 # the parts are no longer independent, because the length of $v$ tells the length of $u$. Can the layer use this?
 #
-# In long contexts without noise it can. The next table has the best $e$ for several $c$, the error with this $e$, and the error
-# with $e=0$:
+# In long contexts without noise it can, with an $e>0$. The next table has the best $e$ for several $c$, the error with this $e$,
+# and the error with $e=0$:
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 d, k = 5, 3
@@ -401,7 +400,7 @@ shown.format("{:.1f}", subset=["best e"]).hide()
 # by a number $C$. If $C\le d$, the theorem is true on one sphere as well. If $C$ admits the best $c$, the theorem is false in
 # long contexts without noise ([proof below](#thm-one-sphere)).
 #
-# <details><summary>Why a small $e$ helps</summary>
+# <details><summary>Why an $e>0$ helps</summary>
 #
 # In long contexts without noise the layer predicts $h\,f(x_q)$, with a factor $h$ that should be one for every query. With
 # $M=cBB^\top$ the factor depends on the query: it is near $c/d$ if the query's relevant part is short, and less than one if this
@@ -419,8 +418,7 @@ shown.format("{:.1f}", subset=["best e"]).hide()
 # > quadratic $f(x)=(w^\top x)^2$, cosine $f(x)=\cos(4w^\top x)$.
 #
 # Let us train softmax attention and linear attention on these functions, from $M=0$. Linear attention predicts
-# $\frac1n\sum_iy_ix_i^\top Mx_q$, without a softmax. For the slide's $w$ we write $q$, and draw it at random among the relevant
-# directions.
+# $\frac1n\sum_iy_ix_i^\top Mx_q$, without a softmax.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 few = batch_size // 16  # contexts of a small batch, for the noise of the gradient
@@ -527,10 +525,10 @@ plt.show()
 #
 # <details><summary>Our settings, and what sets the size of the share (a sketch)</summary>
 #
-# Our sources print no law of $q$, no $d$, $k$, $n$ or $\sigma$, and no formula of the slide's representation error. We
-# use inputs with independent parts, draw $q=Ba$ with $a$ uniform on $S^{k-1}$, and take the share of the experiment
-# above. With $M=cBB^\top$, scores and labels depend on $u$ only, so that the problem is *exactly* that of $M=cI_k$ on
-# the sphere of $\mathbb R^k$, for which we compute the least error of every function.
+# Our sources print no law of the slide's $w$, no $d$, $k$, $n$ or $\sigma$, and no formula of the slide's representation error.
+# We write $q$ for this $w$. We use inputs with independent parts, draw $q=Ba$ with $a$ uniform on $S^{k-1}$, and take the share
+# of the experiment above. With $M=cBB^\top$, scores and labels depend on $u$ only, so that the problem is *exactly* that of
+# $M=cI_k$ on the sphere of $\mathbb R^k$, for which we compute the least error of every function.
 #
 # The share is set by the noise of the gradient, which depends on the size of the batch. Let $b$ be the number of
 # contexts at each step, $T$ the number of steps, and $\delta$ the distance of $M$ from the optimum. Adam divides the
