@@ -69,10 +69,11 @@ plt.show()
 # same scores. A line separates the two rows of attention.
 #
 # **In short.** Read row by row, the weights are one long vector. All scores of attention are one large matrix times
-# this vector, so what is known of a single row carries over to all rows. But computing with the large matrix is
-# expensive. A product of three small matrices gives the same gradient. With as many tokens as dimensions, its work
-# grows like the power [3](<judged:P2.scale.operations|closed form, n = d|.0f>) of their number, and with the large
-# matrix like the power [4](<judged:P2.scale.operations|explicit, n = d|.0f>).
+# this vector. So every row is a single regression in this vector, and theorems about single regressions apply to all
+# rows. But computing with the large matrix is expensive. A product of three small matrices gives the same gradient.
+# With as many tokens as dimensions, its work grows like the power
+# [3](<judged:P2.scale.operations|closed form, n = d|.0f>) of their number, not like the power
+# [4](<judged:P2.scale.operations|explicit, n = d|.0f>).
 #
 # <details><summary>How sure?</summary>
 #
@@ -279,8 +280,8 @@ plt.show()
 #
 # ### The gradient without the large matrix
 #
-# Let $L$ be a loss that depends on $X$ only through the scores, and let $P$ be the $n\times n$ matrix of its
-# derivatives in the scores. Then the gradient is a product of three small matrices,
+# Let $L$ be a loss that depends on $X$ only through the scores. Let the $n\times n$ matrix $P$ hold its derivatives
+# in the scores. Then the gradient is a product of three small matrices,
 #
 # <a id="eq-tt-gradient"></a>
 #

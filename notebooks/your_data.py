@@ -110,9 +110,10 @@ plt.show()
 # ## The experiment
 #
 # Let us make a table of ten columns of which three matter to the labels. Can the labels alone say which? With
-# `metric="window"` the estimator has one $w$ for all columns, and with `metric="diagonal"` it has one $w$ for each
-# column. The cell prints the $w$ of each column. (Statistics calls $w^{-1/2}$ a *bandwidth*, so $w$ is one over the
-# bandwidth squared.) Then make the labels noisier, or let other columns matter.
+# `metric="window"` the estimator `icl.SoftmaxAttentionRegressor` has one $w$ for all columns, and with
+# `metric="diagonal"` it has one $w$ for each column. The cell prints the $w$ of each column. (Statistics calls
+# $w^{-1/2}$ a *bandwidth*, so $w$ is one over the bandwidth squared.) Then make the labels noisier, or let other
+# columns matter.
 
 # %% tags=["experiment"]
 import numpy as np
@@ -157,9 +158,8 @@ pd.Series(np.diag(model.best_matrix_.M), name="one over bandwidth squared").roun
 #
 # </details>
 #
-# **Exercise 1.** The function `icl.best_matrix(X, y)` looks for a $w$ of each column, and its result has a `kind`.
-# What is the `kind` if all columns matter alike, as for `y = np.sum(X**2, axis=1)` with noise and normally
-# distributed rows?
+# **Exercise 1.** The function `icl.best_matrix(X, y)` looks for a $w$ of each column. Does it find different ones if
+# all columns matter alike, as for `y = np.sum(X**2, axis=1)` with noise and normally distributed rows?
 #
 # <details><summary>Solution</summary>
 #
