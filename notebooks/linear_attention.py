@@ -115,22 +115,23 @@ plt.show()
 
 # %% [markdown]
 # **Softmax beside linear attention.** Least error against the context length, for four [classes](#term-class) of
-# functions. Solid: softmax attention at its best window. Dashed: linear attention at its best scale. Both are exact.
-# Points: the best predictor that is linear in the labels ([kriging](#term-kriging), sampled), which neither layer can
-# beat.
+# functions. Solid: softmax attention at its best window. Dashed: linear attention at its best scale. Points:
+# [kriging](#term-kriging),
+# the best predictor that is linear in the labels. Neither layer can beat kriging.
 #
 # **In short.** Linear attention takes the scores themselves as weights. Its prediction is a linear function of the query, however
-# many examples there are, so it misses every constant, kink and curve. Softmax attention can look closer to the query, and its
+# many examples there are. So it misses every constant, kink and curve. Softmax attention can look closer to the query, and its
 # error keeps falling. On purely linear functions linear attention is better: with 100,000 examples in five dimensions its error is
 # only [0.017](<judged:P1.LA.wins|linear, d = 5, n = 1e5, $\sigma$ = 0.3|.2g>) times the error of softmax attention.
 #
 # <details><summary>How sure?</summary>
 #
 # - That linear attention has [a floor](#thm-floor) is proved for every matrix, every length and every noise. The errors of the
-#   figure are exact, for tokens on the unit sphere.
+#   figure are exact, for tokens on the unit sphere. Its points are sampled.
 # - [The card](judged:P1.LA.fails) tests on three classes of nonlinear functions whether the error of linear attention, divided by
-#   that of softmax attention, grows with the context. It does. On linear functions of few directions it does not grow, so that the
-#   verdict depends on which tasks the authors mean. The rule was written after we had seen the numbers.
+#   that of softmax attention, grows with the context. It does, also if linear attention is given the constant part of the functions
+#   for free. On linear functions of few directions it does not grow, so that the verdict depends on which tasks the authors mean. The
+#   rule was written after we had seen the numbers.
 # - [The card on linear functions](judged:P1.LA.wins) has one length and one noise, in each dimension listed.
 # - Our linear attention is $\frac1n\sum_iy_i\,x_i^\top Mx_q$, as in the literature that the talk cites. With a further intercept it
 #   still misses kinks and curves (Exercise 4).
@@ -142,32 +143,34 @@ plt.show()
 #
 # ## Why
 #
-# How does each layer use the scores $x_i\cdot x_q$? Softmax attention turns them into weights that are positive and sum to one. A
-# larger [window parameter](#term-window-parameter) $w$ moves the weight to the examples near the query: the [window](#term-window)
-# narrows. Linear attention takes the scores as they are:
+# Each example $x_i$ has a score, its inner product $x_i\cdot x_q$ with the query $x_q$. What does a layer do with the scores? Softmax
+# attention turns them into weights that are positive and sum to one. A larger [window parameter](#term-window-parameter) $w$
+# moves the
+# weight to the examples near the query: the [window](#term-window) narrows.
+#
+# Linear attention takes the scores as they are. With the labels $y_i$ and a trained matrix $M$ it predicts
 #
 # <a id="eq-linear"></a>
 #
 # $$h(x_q)=\frac1n\sum_{i=1}^ny_i\,x_i^\top Mx_q .$$
 #
-# Look at this as a function of the query: it is linear, whatever the examples are. A larger $M$ makes the prediction steeper, but
-# no $M$ lets it bend. So linear attention misses the part of a function that is not linear. Call the mean square of a function its
-# *power*.
+# As a function of the query this prediction is linear, whatever the examples are. A larger $M$ makes it steeper, but no $M$ lets it
+# bend. So linear attention misses the part of a function that is not linear. Call the mean square of a function its *power*.
 #
 # <a id="thm-floor"></a>
 #
 # > **Theorem** (the floor of linear attention). For every $M$, $n$ and $\sigma$ the error is at least the power of the
 # > nonlinear part of the functions.
 #
-# For linear functions, however, linear attention has an advantage. An example on the *far* side of the sphere has a negative
-# weight, and for a linear function this is right: the label there, with its sign changed, says as much as the label of an example
-# nearby. So linear attention uses all examples. A narrow softmax window hardly uses those on the far side.
+# On linear functions, however, linear attention has an advantage. An example on the *far* side of the sphere has a negative weight.
+# For a linear function this is right, because the function takes opposite values at opposite points. So linear attention uses all
+# examples, whereas a narrow softmax window hardly uses those on the far side.
 #
 # ## The experiment
 #
-# How large are the floors, and with how many examples does softmax attention get below them? Each [unit](#term-unit) has one free
-# number, the window parameter $w$ for softmax and the factor $m$ in $M=mI$ for linear attention. We take the best $w$ and the best
-# $m$, and compute the [population risk](#term-population-risk), the mean squared error over all functions and examples. To try
+# How high are the floors, and with how many examples does softmax attention get below them? Each [unit](#term-unit) has one free
+# number: the window parameter $w$ for softmax, and the factor $m$ in $M=mI$ for linear attention. We take its best
+# value, and compute the [population risk](#term-population-risk), the mean squared error over all functions and examples. To try
 # seven dimensions, change the line `dim = 5`.
 
 # %% tags=["experiment"]
@@ -188,9 +191,8 @@ pd.DataFrame(found).round(5)
 
 # %% [markdown]
 # Notice the column *linear*. On linear functions the error of linear attention falls like $1/n$. On the other functions it stops at
-# the floor, which for affine functions is the power of the intercept. Softmax attention is below the floor already with ten
-# examples. On linear functions, however, the error of softmax attention falls only like $n^{-4/(d+3)}$, because it averages labels
-# in a window. Linear attention fits a linear function by one step of gradient descent.
+# the floor. Softmax attention is below the floor already with ten examples. On linear functions the error of softmax attention falls
+# more slowly than $1/n$, because its narrow window averages only a part of the labels.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 last = risks[risks.n == 10**5]
@@ -208,9 +210,10 @@ judge(
 
 # %% [markdown]
 # **A small intercept is enough to turn the result around.** Add to each linear function a random intercept, uniform on
-# $[-\beta L,\beta L]$. (The affine class has $\beta=1$.) The error of softmax attention stays the same, since its weights sum to
-# one. The error of linear attention grows by about $\beta^2L^2/3$. The next table has, for 100,000 examples, the error of linear
-# attention on linear functions divided by that of softmax attention, and the $\beta$ at which both errors are equal.
+# $[-\beta L,\beta L]$. The error of softmax attention stays the same, because its weights sum to one. The error of linear attention
+# grows by about $\beta^2L^2/3$, the power of the intercept. At which $\beta$ are the two errors equal? The next table has this
+# $\beta$
+# for 100,000 examples. Beside it stands the error of linear attention without intercept, divided by that of softmax attention.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 lines = risks[(risks.task == "linear") & (risks.n == 10**5)]
@@ -239,17 +242,18 @@ pd.DataFrame(turned | {"equal at": equal}).style.format(precision=3).hide()
 #
 # ## What is it about the softmax?
 #
-# Softmax does two things: it takes the exponential of the scores, and it divides by the sum. Which of them matters? Let $M=wI$ and
-# $t_i=x_i\cdot x_q$. Put another function $\varphi$, an *activation*, in the place of the exponential. It gives two predictors. The
-# first normalizes its weights, and the second has a learned factor $c$, the *gain*:
+# Softmax does two things: it takes the exponential of the scores, and it divides by the sum. Which of them matters? Let
+# $t_i=x_i\cdot x_q$ be the inner products. Put another function $\varphi$, an *activation*, in the place of the exponential. Then
+# either divide by the sum, or multiply by a learned factor $c$, the *gain*:
 #
 # $$\hat f=\frac{\sum_i\varphi(wt_i)\,y_i}{\sum_j\varphi(wt_j)}\ \text{(normalized)},\quad\;
 #   \hat f=\frac cn\sum_i\varphi(wt_i)\,y_i\ \text{(not normalized)}.$$
 #
-# *By hand.* Let $w=4$, and take three tokens with $t=1$, $\frac12$ and $-1$. Softmax gives the first token the share
-# $e^4/(e^4+e^2+e^{-4})$ of the weight, about seven eighths. The normalized sigmoid $s(u)=1/(1+e^{-u})$ gives it about one half,
-# since $s(4)$ and $s(2)$ are both close to one. Now look closer, with $w=40$: softmax gives the first token nearly all the weight,
-# and the sigmoid still gives it one half. The sigmoid *cannot* look closer.
+# *By hand.* Let $w=4$, and take three tokens with $t=1$, $\frac12$ and $-1$. Softmax gives the first token about seven eighths of the
+# weight. The normalized sigmoid $s(u)=1/(1+e^{-u})$ gives it about one half, because $s(4)$ and $s(2)$ are both close to one. Now
+# look
+# closer, with $w=40$. Softmax gives the first token nearly all the weight, and the sigmoid still gives it one half. The sigmoid
+# *cannot* look closer.
 
 # %% figure={"alt": "Left: risk curves against w. Softmax falls to a clear minimum, far below all others. The exponential without normalization has a shallow minimum at a small w. Sigmoid curves fall and stay flat, ReLU curves are flat throughout, tanh and linear lie far above all. Right: the best w of softmax rises with L, and the best w of the plain exponential hardly changes.", "name": "fig-activations"} jupyter={"source_hidden": true} tags=["hide-input"]
 d_unit = 3 if 3 in dims else min(dims)
@@ -284,11 +288,13 @@ plt.show()
 
 # %% [markdown]
 # **Other functions of the scores.** Left: error against $w$ on the ReLU class at the largest slope, with normalized weights (solid)
-# and with the best gain (dashed). Bands are intervals of sampled values. The lines of tanh and linear are so close that they look
-# like one. Right: the best $w$ of the exponential against the slope. It rises clearly only with normalized weights.
+# and with the best gain (dashed). Bands are intervals of sampled values. The lines of tanh and linear lie on each other. Right: the
+# best $w$ of the exponential against the slope. It rises clearly only with normalized weights.
 #
-# **The exponential matters**, because it grows faster than every power: the nearest token gets all the weight as $w$ grows. If an
+# **The exponential matters**, because it grows faster than every power. So the nearest token gets all the weight as $w$ grows. If an
 # activation grows only like a power, the other tokens keep a share of the weight.
+#
+# <details><summary>Theorem: which activations can look closer</summary>
 #
 # > **Theorem** (a window shrinks for rapidly varying activations). Let $\varphi\ge0$ be nondecreasing, with
 # > $\varphi(s)>0$ for $s>0$. Let the $t_i$ be distinct, with $t_1>0$ the largest.
@@ -298,26 +304,37 @@ plt.show()
 # > 2. Let $0\le\rho<\infty$, and suppose instead that $\varphi(\lambda s)/\varphi(s)\to\lambda^\rho$ for every
 # >   $0<\lambda<1$. Then the weights of the tokens with $t_i>0$ become proportional to $t_i^\rho$ as $w\to\infty$.
 #
-# <details><summary>Proof</summary>
+# By part 2 the sigmoid ($\rho=0$) gives, for large $w$, nearly the same weight to all tokens in the hemisphere around the query,
+# and ReLU ($\rho=1$) weights them in proportion to $t_i$. Sigmoid and ReLU both leave an error even in an infinite context, as the
+# table below says. The activations $\tanh$ and the identity are odd, so that their predictors miss the even part of $f$. We do not
+# normalize these two, because their weights can sum to zero.
 #
-# Let $t_i<t_1$. Token $i$ has $\varphi(wt_i)/\varphi(wt_1)$ times the weight of token 1. If $t_i>0$, put
+# *Proof.* Let $t_i<t_1$. Token $i$ has $\varphi(wt_i)/\varphi(wt_1)$ times the weight of token 1. If $t_i>0$, put
 # $\lambda=t_i/t_1$, so that $\varphi(wt_i)=\varphi(\lambda wt_1)$. The quotient then tends to zero in part 1, and to
 # $(t_i/t_1)^\rho$ in part 2. If $t_i\le0$, then $\varphi(wt_i)\le\varphi(\lambda wt_1)$ for any $\lambda\in(0,1)$,
 # because $\varphi$ is nondecreasing, and so in part 1 the quotient tends to zero, too.
 #
 # </details>
 #
-# By part 2 the sigmoid ($\rho=0$) gives, for large $w$, nearly the same weight to all tokens in the hemisphere around the query,
-# and ReLU ($\rho=1$) weights them in proportion to $t_i$. Sigmoid and ReLU both leave an error even in an infinite context, as the
-# table below says. The activations $\tanh$ and the identity are odd, so that their predictors miss the even part of $f$. We do not
-# normalize these two, because their weights can sum to zero.
+# **Normalization matters, too**: it lets the window follow the functions. Without normalization even a constant function is
+# multiplied
+# by a random number, the total weight of the examples. So the function itself acts as noise. Steeper functions bring more of this
+# noise,
+# which asks for a wider window, and more blur, which asks for a narrower one. If the label noise is small, these two nearly
+# cancel, and
+# the best $w$ hardly changes with the slope. With normalized weights only differences of the function's values count. Then
+# steeper functions
+# bring only more blur, and want a narrower window.
 #
-# **Normalization matters, too**: it lets the window follow the functions. Call the exponential without normalization *plain*. With
-# plain weights the prediction multiplies even a constant function by the total weight of the examples. This total is random, so
-# that the function itself acts as noise. The noise variance $\sigma^2$ becomes $\sigma^2+k(1)$, where $k(1)$ is the power of the
-# functions. If $k(1)$ is much larger than $\sigma^2$, steeper functions raise this noise as much as they raise the blur, and the
-# best $w$ hardly changes with the slope. With normalized weights the error depends on the function only through the differences
-# $f(x_i)-f(x_q)$. Then the noise stays the same, and steeper functions want a narrower window.
+# <details><summary>How much noise a function makes</summary>
+#
+# Without normalization the noise variance $\sigma^2$ becomes $\sigma^2+k(1)$, where $k(1)$ is the power of the functions. If
+# $k(1)$ is
+# much larger than $\sigma^2$, steeper functions raise this noise as much as they raise the blur.
+#
+# </details>
+#
+# ## For specialists: the activations in numbers
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 summary = floors.merge(linear_attention.compare_adaptation(curves), on="activation")
@@ -355,28 +372,27 @@ pd.DataFrame(repaired).style.format(
 
 # %% [markdown]
 # **Exercise 2.** In long contexts the least error of the ReLU class is proportional to
-# $(\text{noise variance}/n)^{3/(d+2)}$. How much larger is then the least error of the plain exponential than the
+# $(\text{noise variance}/n)^{3/(d+2)}$. How much larger is then the least error of the exponential without normalization than the
 # least error of softmax?
 #
 # <details><summary>Solution</summary>
 #
-# The plain exponential has $k(1)+\sigma^2$ in place of the noise variance $\sigma^2$ of softmax. So it has about
-# $\big(1+k(1)/\sigma^2\big)^{3/(d+2)}$ times the error of softmax. Since this factor does not depend on $n$, longer
-# contexts do not close the gap.
+# The exponential without normalization has $k(1)+\sigma^2$ in place of the noise variance $\sigma^2$ of softmax, where $k(1)$ is the
+# power of the functions. So it has about $\big(1+k(1)/\sigma^2\big)^{3/(d+2)}$ times the error of softmax. Since this factor does not
+# depend on $n$, longer contexts do not close the gap.
 #
 # </details>
 #
 # ## What the paper says
 #
-# The abstract of the paper ends with the question of this page:
+# The abstract of the paper ends with an answer to the question of this page:
 #
 # > we show that this adaptivity relies crucially on the softmax activation and thus cannot be replicated by the
 # > linear activation often studied in prior theoretical analyses (abstract)
 #
 # On ReLU functions, squares and cosines this is true: the error of linear attention, divided by that of softmax attention, grows
-# like a power of $n$. It does so even if we give linear attention the constant part of the functions for free. On linear functions
-# of a few relevant directions both layers can ignore the other directions, as in [Theorem 4](theorem4_low_rank.ipynb), and there
-# linear attention wins. [(?)](judged:P1.LA.fails)
+# like a power of $n$. On linear functions it is not true, because there linear attention wins. So the verdict depends on which tasks
+# the authors mean. [(?)](judged:P1.LA.fails)
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 setting = {"lipschitz": lipschitz, "noise_std": noise_std}
@@ -439,7 +455,8 @@ judge(
 #
 # Let $k(t)=\sum_\ell a_\ell P_\ell(t)$ be the [covariance](#term-covariance) of the class in
 # [Gegenbauer polynomials](#term-gegenbauer-polynomials), with $t=x\cdot x'$ and $P_\ell(1)=1$. The class has the
-# power $k(1)=\mathbb Ef(x)^2$, of which $a_1$ belongs to the part of $f$ that is linear in $x$.
+# power $k(1)=\mathbb Ef(x)^2$, of which $a_1$ belongs to the part of $f$ that is linear in $x$. On linear functions the error of
+# softmax attention falls like $n^{-4/(d+3)}$, and that of linear attention like $1/n$.
 #
 # > **Theorem** (the best linear attention). For every $M$, $n$ and $\sigma$ the risk is at least the power of the nonlinear
 # > part: $\;\mathbb E(h-f(x_q))^2\ge k(1)-a_1$. For a rotation-invariant class the matrix $mI$ is a best $M$, with
