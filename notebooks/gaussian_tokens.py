@@ -76,10 +76,10 @@ plt.show()
 # query.
 #
 # **In short.** If inputs differ in length, attention with a larger $w$ need not look closer at the query. It prefers long inputs in
-# the query's direction. With Gaussian inputs it looks around $w$ times the query. For linear functions this is right at
-# $w=1$, and as contexts grow the best $w$ stops there: with a million examples in five dimensions it is
-# [0.991](<judged:P1.G.stops|Gaussian, d = 5, n = 1e+06, sigma = 0.5|.3f>). On a sphere, for inputs of the same mean squared length,
-# the best $w$ is [19.5](<judged:P1.G.stops|sphere, d = 5, n = 1e+06, sigma = 0.5|.1f>) and grows without end. If only directions
+# the query's direction: with Gaussian inputs it looks around $w$ times the query. For linear functions this is right at $w=1$, so in
+# longer and longer contexts the best $w$ stops there. With a million examples in five dimensions it is
+# [0.991](<judged:P1.G.stops|Gaussian, d = 5, n = 1e+06, sigma = 0.5|.3f>). On a sphere of inputs with the same mean squared length it
+# is [19.5](<judged:P1.G.stops|sphere, d = 5, n = 1e+06, sigma = 0.5|.1f>), and it grows without end. If only the directions of inputs
 # matter to the labels, normalize the inputs.
 #
 # <details><summary>How sure?</summary>
@@ -98,13 +98,11 @@ plt.show()
 #
 # ## Why
 #
-# Attention averages the labels of tokens in a [window](#term-window) around the [query](#term-query). The weight of a token is
-# proportional to $e^{w\,x\cdot x_q}$. So the weight depends on how far the token reaches *in the direction of the query*. A token
-# can reach far because it points in this direction, or because it is long. On the sphere all lengths are the same. The product
-# $x\cdot x_q$ is then largest at the query, and a larger [window parameter](#term-window-parameter) $w$ gathers the weight there.
-# If tokens differ in length, the largest product belongs to a long token, which need not be near the query.
-#
-# You can see the difference in the weights.
+# Attention averages the labels of tokens in a [window](#term-window) around the [query](#term-query). A token $x$ gets a weight
+# proportional to $e^{w\,x\cdot x_q}$, where $x_q$ is the query and $w$ the [window parameter](#term-window-parameter). So the weight depends on how far the token reaches
+# *in the direction of the query*. A token can reach far because it points in this direction, or because it is long. On a sphere all
+# tokens have the same length. The product $x\cdot x_q$ is then largest at the query, and a larger $w$ gathers the weight there. If
+# tokens differ in length, the largest product belongs to a long token, which need not be near the query.
 
 # %% figure={"alt": "Two heat maps of attention weights, queries against tokens, both sorted by angle. Left, tokens of one length: a narrow band along the diagonal. Right, Gaussian tokens: a few columns, those of long tokens, are dark over a wide range of queries.", "name": "fig-stripes"} jupyter={"source_hidden": true} tags=["hide-input"]
 some = stream(4, "evaluation").standard_normal((40, 2))
@@ -125,13 +123,13 @@ plt.show()
 
 # %% [markdown]
 # **Long tokens take the weight.** Attention weights at $w=8$ in two dimensions: queries of one length (rows) against 40 tokens
-# (columns), both sorted by angle. A stronger blue is more weight, and the strongest is one half or more. Left: all tokens have the same
-# length, and the weight lies along the diagonal. Right: the tokens have the same directions and Gaussian lengths. A few long tokens
-# take the weight of all queries in their sector.
+# (columns), both sorted by angle. A stronger blue is more weight, and the strongest is one half or more. Left: all tokens have the
+# same length, and the weight lies along the diagonal. Right: the tokens have the same directions and Gaussian lengths. A few long
+# tokens take the weight of all queries in their sector.
 #
 # How far does the window move? A Gaussian token has the law $N(0,I)$. Multiply its density by $e^{w\,x\cdot x_q}$ and complete the
-# square: you get the law $N(w\,x_q,I)$. The mean moves and the width stays. With many tokens the prediction therefore tends to the
-# mean of $f$ under the new law. Let $\omega_i$ be the attention weights:
+# square: you get the law $N(w\,x_q,I)$. The mean moves to $w\,x_q$ and the width stays. So with many tokens the prediction tends to
+# the mean of the function $f$ under this law. Let $\omega_i$ be the attention weights:
 #
 # <a id="eq-tilt"></a>
 #
@@ -161,9 +159,9 @@ sphere = optimal_window(Linear(dim, lipschitz=dim**0.5), lengths, noise_std=0.5)
 pd.DataFrame({"examples": lengths, "Gaussian": gaussian, "sphere": sphere}).round(3)
 
 # %% [markdown]
-# Notice that in a short context the best $w$ is small in both columns: with few examples only a wide window averages away the
-# noise. The column *Gaussian* stays below one, and the column *sphere* passes one. In a higher dimension $w$ needs longer contexts
-# to get as large. The next figure compares three dimensions.
+# In a short context the best $w$ is small in both columns, because a small $w$ shares the weight among many tokens and so averages
+# away the noise. The column *Gaussian* stays below one, and the column *sphere* passes one. The next figure compares three
+# dimensions.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 lengths = sorted({*n_values, 10**9, 10**12})
@@ -246,7 +244,7 @@ judge(
 
 # %% [markdown]
 # **Exercise 1.** Let $f(x)=\mathrm{sign}(u\cdot x)$ with a unit vector $u$, so that the label depends only on the
-# direction of $x$. Compute the limit of the error of $M=wI$ in long contexts. Does the best $w$ stop?
+# direction of $x$. Compute the limit of the error at each $w$ in long contexts. Does the best $w$ stop?
 #
 # <details><summary>Solution</summary>
 #
@@ -273,14 +271,13 @@ judge(
 #
 # ## Curved functions keep an error
 #
-# What if the function is not linear? Take the parabola $f(x)=x^2-1$ in one dimension. By [the limit](#eq-tilt) the
-# prediction tends to $w^2x_q^2$: the constant is lost at every $w$. Its mean squared error is
+# What if the function is not linear? Take the parabola $f(x)=x^2-1$ in one dimension. By [the limit](#eq-tilt) the prediction tends
+# to $\mathbb E(g+w\,x_q)^2-1=w^2x_q^2$. So the constant is lost at every $w$. The mean squared error is
 #
 # $$\mathbb E(x_q^2-1-w^2x_q^2)^2=3(1-w^2)^2-2(1-w^2)+1.$$
 #
-# It is least at $w^2=\frac23$, where it is $\frac23$. Since the variance of $f$ is $2$, a third of the variance remains as error
-# even with infinitely many examples. The least error that remains is called the *floor*. Most nonlinear functions of Gaussian
-# tokens have a floor.
+# The error is least at $w^2=\frac23$, and there it is a third of the variance of $f$. This error remains even with infinitely many
+# examples. We call it the *floor* of $f$. Most nonlinear functions of Gaussian tokens have a floor.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 known = gaussian_tokens.functions()
@@ -339,33 +336,33 @@ plt.show()
 # that reach zero are truncated.
 #
 # Why does the product $x_1x_2$ have no floor? The product is *harmonic*: average it over a law that is the same in all directions
-# around a point, and you get its value at this point. So at $w=1$ the limit is correct. For the Hermite polynomials
-# $\mathrm{He}_k(t)$ with $k\ge2$ and $t=u\cdot x$ it is wrong at every $w$. Since $\mathbb E\,\mathrm{He}_k(g+t)=t^k$, the limit is
-# $(wt)^k$ in place of $\mathrm{He}_k(t)$. The floor of $\mathrm{He}_k$ is $k!\big(1-\frac{k!}{(2k-1)!!}\big)$.
+# around a point, and you get its value at this point. So at $w=1$ the limit is correct.
 #
-# We call a function $f$ *recovered* at $w$ if $\mathbb Ef(g+w\,x)=f(x)$ for all $x$. At $w=1$ the recovered functions
-# of polynomial growth are the harmonic polynomials. At other $w$ other functions are recovered (Exercise 3).
+# <details><summary>Which functions have no floor, and how high the floor of a Hermite polynomial is</summary>
 #
-# <details><summary>Why harmonic polynomials</summary>
+# We call a function $f$ *recovered* at $w$ if $\mathbb Ef(g+w\,x)=f(x)$ for all $x$. At $w=1$ the recovered functions of polynomial
+# growth are the harmonic polynomials. To see this, notice that the Fourier transform of such a function is supported at the origin.
+# So $f$ is a polynomial. Then $\mathbb Ef(g+x)=e^{\Delta/2}f(x)$, which equals $f(x)$ for all $x$ only if $\Delta f=0$. At other $w$
+# other functions are recovered (Exercise 3).
 #
-# The Fourier transform of a function $f$ of polynomial growth that is recovered at $w=1$ is supported at the origin,
-# so $f$ is a polynomial. Then $\mathbb Ef(g+x)=e^{\Delta/2}f(x)$, which equals $f(x)$ for all $x$ only if
-# $\Delta f=0$.
+# For the Hermite polynomials $\mathrm{He}_k(t)$ with $k\ge2$ and $t=u\cdot x$ the limit is wrong at every $w$. Since
+# $\mathbb E\,\mathrm{He}_k(g+t)=t^k$, the limit is $(wt)^k$ in place of $\mathrm{He}_k(t)$. The floor of $\mathrm{He}_k$ is
+# $k!\big(1-\frac{k!}{(2k-1)!!}\big)$.
 #
 # </details>
 #
-# **Exercise 2.** In long contexts, which $w$ is best for $f=\mathrm{He}_1+c\,\mathrm{He}_2$ with a small $c$?
+# **Exercise 2.** In long contexts, which $w$ is best for $f(x)=x+c\,(x^2-1)$ with a small $c$?
 #
 # <details><summary>Solution</summary>
 #
-# With many tokens the prediction at the query $t$ tends to
+# Write $f=\mathrm{He}_1+c\,\mathrm{He}_2$. With many tokens the prediction at the query $t$ tends to
 # $wt+c(wt)^2=w\,\mathrm{He}_1(t)+cw^2\,\mathrm{He}_2(t)+cw^2$. Subtracting this limit from $f$ leaves
 # $(1-w)\,\mathrm{He}_1+c(1-w^2)\,\mathrm{He}_2-cw^2$. By orthogonality the mean squared error is
 # $(1-w)^2+2c^2(1-w^2)^2+c^2w^4$. To second order in $c$ this error is least at $w=1-2c^2$, with the value $c^2$.
 #
 # </details>
 #
-# **Exercise 3.** Show that the normal distribution function $\Phi(x_1)$ is recovered at $w=\sqrt2$.
+# **Exercise 3.** Let $\Phi$ be the distribution function of $g\sim N(0,1)$. Show that $\mathbb E\Phi(g+w\,x)=\Phi(x)$ at $w=\sqrt2$.
 #
 # <details><summary>Solution</summary>
 #
@@ -375,9 +372,24 @@ plt.show()
 #
 # </details>
 #
-# **In a ball.** Lengths need not be Gaussian. If tokens and query are uniform in the unit ball of $\mathbb R^d$, an
-# error remains even for linear functions, however long the context is. In five dimensions the floor is
-# [1.6](<judged:P1.G.ball|floor, d = 5|100*.1f>) % of the variance of the function, and no matrix $M$ has a lower one.
+# ## What the papers say
+#
+# Theorem 2 and Lemma 1 of the first paper are about inputs on a sphere and on an ellipsoid. The abstract of a paper on
+# Gaussian tokens ([Boursier and Boyer, 2026](cite:boursier2025)) says:
+#
+# > For i.i.d. Gaussian inputs, we lean on the fact that the softmax operator converges in the infinite-prompt limit to a
+# > linear operator acting on the underlying input-token measure
+#
+# This is [the limit](#eq-tilt) above. How fast is it reached? Over all contexts and queries the mean
+# squared distance from the limit falls like $1/n$ only for $w<\frac1{\sqrt2}$.[✓](judged:P1.G.distance) For larger $w$ it falls more
+# slowly, because rare long queries attend to few tokens.
+#
+# ## For specialists
+#
+# ### In a ball
+#
+# Lengths need not be Gaussian. If tokens and query are uniform in the unit ball, an error remains even for linear
+# functions. In five dimensions this floor is [1.6](<judged:P1.G.ball|floor, d = 5|100*.1f>) % of the variance of the function.
 #
 # <details><summary>Why an error remains</summary>
 #
@@ -385,7 +397,7 @@ plt.show()
 # prediction at a query of length $r$ tends to $A(wr)\,\beta\cdot x_q/r$ for many tokens, where $A=I_{d/2+1}/I_{d/2}$
 # is a ratio of Bessel functions. A correct prediction would need $A(wr)=r$ for every $r$, but $A$ is strictly
 # concave. The floor is the least limit of the risk over all $w$. The lower bound $\mathbb E_\theta R(|M\theta|)$ of
-# the last proof remains true as $n\to\infty$, so no matrix has a lower limit.
+# the proof of [the theorem on the best matrix](#thm-lengths) remains true as $n\to\infty$, so no matrix has a lower limit.
 #
 # </details>
 
@@ -399,12 +411,18 @@ judge(
 )
 
 # %% [markdown]
-# ## Linear attention does better here
+# ### Linear attention does better here
 #
 # Linear attention predicts $\frac1n\sum_iy_i\,x_i^\top Mx_q$: it multiplies each label by its score and divides by $n$. On linear
-# functions of Gaussian tokens its best matrix is $mI$ with $m=\big[1+\frac{d+1+d\sigma^2/L^2}n\big]^{-1}$. Its error $L^2(1-m)$
-# falls like $1/n$. The error of softmax attention at its best $w$ falls more slowly. The next table has both errors for $d=5$,
-# slope $L=1$ and $\sigma=0.5$.
+# functions of Gaussian tokens its least error falls like $1/n$. The least error of softmax attention falls more slowly, as the next
+# table shows for five dimensions.
+#
+# <details><summary>The best linear attention</summary>
+#
+# The best matrix of linear attention is $mI$ with $m=\big[1+\frac{d+1+d\sigma^2/L^2}n\big]^{-1}$, and its error is $L^2(1-m)$. The
+# table has the slope $L=1$ and noise of standard deviation $\sigma=0.5$.
+#
+# </details>
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 dim, noise_std = 5, 0.5
@@ -416,25 +434,13 @@ errors = {"examples": lengths, "softmax": softmax, "linear attention": linear}
 pd.DataFrame(errors).style.format("{:.1e}").hide()
 
 # %% [markdown]
-# If the functions have a random intercept, softmax attention is better in long contexts, because its weights sum to
-# one and it reproduces the intercept. The chapter [Linear attention cannot look closer](linear_attention.ipynb)
-# compares the two on the sphere.
+# If the functions have a random intercept, softmax attention is better in long contexts, because its weights sum to one and it
+# reproduces the intercept ([Linear attention cannot look closer](linear_attention.ipynb)).
 #
-# ## What the papers say
+# ### What remains true, and what is assumed
 #
-# Theorem 2 and Lemma 1 of the first paper are about inputs on a sphere and on an ellipsoid. The picture at the top says why: on a
-# sphere a larger $w$ narrows the window. The abstract of a paper on Gaussian tokens ([Boursier and Boyer, 2026](cite:boursier2025))
-# says:
-#
-# > For i.i.d. Gaussian inputs, we lean on the fact that the softmax operator converges in the infinite-prompt limit to a
-# > linear operator acting on the underlying input-token measure
-#
-# This is [the limit](#eq-tilt) above. How fast is it reached? At a fixed query the mean squared distance from the limit falls like
-# $1/n$. Its mean over all queries falls like $1/n$ only for $w<\frac1{\sqrt2}$, and more slowly for larger
-# $w$.[✓](judged:P1.G.distance) One statement of Theorem 2 remains true for linear functions of Gaussian tokens: the best $w$ rises
-# with the ratio $L/\sigma$ of slope to noise.
-#
-# ## For specialists
+# One statement of Theorem 2 remains true for linear functions of Gaussian tokens: the best $w$ rises with the ratio $L/\sigma$ of
+# slope to noise. At a fixed query the mean squared distance of the output from its limit falls like $1/n$ at every $w$.
 #
 # <details><summary>What is assumed, and what we test</summary>
 #
@@ -475,8 +481,7 @@ pd.DataFrame(errors).style.format("{:.1e}").hide()
 #
 # $$\begin{aligned}
 # \partial_i\partial_j(\omega_i\omega_j)&=\tau^2\omega_i\omega_j(1-2\omega_i-2\omega_j+6\omega_i\omega_j),&i&\ne j,\\
-# \partial_i\partial_i(\omega_i\omega_i)&=\tau^2\omega_i^2(4-10\omega_i+6\omega_i^2).
-# \end{aligned}$$
+# \partial_i\partial_i(\omega_i\omega_i)&=\tau^2\omega_i^2(4-10\omega_i+6\omega_i^2). \end{aligned}$$
 #
 # The first expression, summed over *all* pairs, is $\tau^2(1-4p_2+6p_2^2)$. For $i=j$ the second expression must
 # replace it, which adds $\tau^2(3p_2-6p_3)$. The sum is $\tau^2\big(1-p_2-6(p_3-p_2^2)\big)$, so

@@ -119,15 +119,15 @@ axes[1].legend(loc="center right", fontsize=9)
 plt.show()
 
 # %% [markdown]
-# **The negative lobe.** The total weight of all examples at an angle to the query, for the best single head (dashed) and for two
-# heads (solid). The window of two heads is wider, and its shaded negative part subtracts the extra blur. [Each panel shows another way](#heads-ways) to
-# this lobe. All panels have $d=5$ dimensions, noise of standard deviation $\sigma=0.5$ and the longest context of this page.
+# **The negative lobe.** The total weight of all examples at an angle to the query. Dashed: the best single head. Solid: two heads,
+# with a wider window and a shaded negative part. [Each panel shows another way](#heads-ways) to this lobe. All panels have $d=5$
+# dimensions, $n=20{,}000$ examples and noise of standard deviation $\sigma=0.5$.
 #
-# **In short.** A second head helps because it can be *subtracted*. Softmax weights are positive, so that a wide window blurs. Two
-# heads with values of opposite sign make a wide window with a negative lobe, and the lobe takes the blur away. In the longest
-# contexts of this page a second head divides the least error by [17](<judged:P1.H.gain|affine, d = 5, n = 20000, 2 heads|.0f>) for
-# affine functions, and by [1.8](<judged:P1.H.gain|ReLU, d = 5, n = 20000, 2 heads|.1f>) for functions with a kink. With 20 examples
-# and as much noise a second head is hardly worth having.
+# **In short.** Softmax weights are positive, so one head can only average, and averages blur. A second head can be *subtracted*. Then
+# examples outside the window get negative weights, and this *negative lobe* takes the blur away. With 20,000 examples two heads
+# divide the least error of one head by [17](<judged:P1.H.gain|affine, d = 5, n = 20000, 2 heads|.0f>) on affine functions, and by
+# [1.8](<judged:P1.H.gain|ReLU, d = 5, n = 20000, 2 heads|.1f>) on functions with a kink. With 20 examples and the same noise they
+# gain hardly anything.
 #
 # <details><summary>How sure?</summary>
 #
@@ -153,18 +153,17 @@ plt.show()
 #
 # ## Why
 #
-# One head of softmax attention predicts with a mean of the labels in a [window](#term-window) around the query. Such
-# a mean is a blurred picture of the function: it flattens hills and fills valleys. A narrow window blurs less, but it
-# averages over fewer labels and keeps more of their noise.
+# The inputs lie on a sphere. One head of softmax attention gives each example $x_i$ a weight proportional to
+# $e^{w\,x_i\cdot x_q}$, where $x_q$ is the query. So the head looks at a [window](#term-window) around the query: the larger the number
+# $w$, the narrower the window. The head predicts the weighted mean of the labels.
+# This mean is a blurred picture of the function: it flattens hills and fills valleys. A narrow
+# window blurs less, but it averages over fewer labels and keeps more of their noise.
 #
-# Now take a second picture that is blurred twice as much. The difference of the two shows what blurring does. So twice the first
-# picture minus the second one is sharper than both. Numerical analysts call this step Richardson extrapolation. In a layer with two
-# heads the factors $2$ and $-1$ are the heads' *values*, the numbers by which their outputs are multiplied before they are added.
-# (In a transformer the value and output matrices multiply the outputs.) Since the subtraction removes blur, both windows can be
-# wide, and wide windows average away the noise. For affine functions something else works even better: the second head looks away
-# from the query.
-#
-# Let us look at the weights themselves, for examples on a circle.
+# Now take a second picture, with twice the blur. The first picture minus the second shows what blurring takes away. Add this
+# difference to the first picture. The sum, twice the first picture minus the second, is sharper than both. A layer can do the same:
+# it multiplies the outputs of its heads by $2$ and $-1$ and adds them. These factors are called the *values* of the heads. (In a
+# transformer they belong to the value and output matrices.) Since subtracting removes blur, both windows can be wide, and wide
+# windows average away the noise.
 
 # %% figure={"alt": "Three panels. Left, curves against the angle: a function with hills and valleys, two flatter curves, and a dashed curve close to the function. Middle and right, heat maps of weights, queries against examples, both sorted by angle: in the middle a red band along the diagonal, at the right a wider red band, and a blue one where the example is opposite the query.", "name": "fig-blurs"} jupyter={"source_hidden": true} tags=["hide-input"]
 turn = np.linspace(-180, 180, 361)
@@ -212,33 +211,27 @@ plt.show()
 
 # %% [markdown]
 # **Two blurs and their difference.** Left: a function on the circle, what two heads with $w=8$ and $w=4$ predict of it in a long
-# context, and twice the first prediction minus the second. Middle: attention weights of one head with $w=5$, for 60 random examples
-# (columns) and queries all around the circle (rows), both sorted by angle. Right: the summed weights of two heads, $w=1.5$ with the
-# value $2$ and $w=-2$ with the value $-1$. Pairs of this kind are best for affine functions. Red is positive, blue is negative. The window
-# is wider, and what lies opposite the query is subtracted.
+# context, and twice the first prediction minus the second. Middle: attention weights of one head with $w=5$. The columns are 60
+# random examples and the rows are queries all around the circle, both sorted by angle. Right: the summed weights of two heads,
+# $w=1.5$ with the value $2$ and $w=-2$ with the value $-1$. Red is positive, blue is negative. The window is wider than in the
+# middle, and what lies opposite the query is subtracted.
 #
 # <a id="heads-ways"></a>
 #
 # ### Three ways to the same lobe
 #
-# The two blurs of the left panel are the pair of the textbook. A search finds pairs that are better, and they subtract in other
-# ways. There are **three different mechanisms**, one in each panel of [the first figure](#fig-lobe):
+# Which windows and values make a lobe? There are **three ways**, one in each panel of [the first figure](#fig-lobe):
 #
-# - **Two sides** (left, affine functions). The second head has a negative $w$: it looks *away* from the query, and its mean of the
-#   labels there is subtracted. At the angle $\theta$ to the query both heads together give roughly the weight $1+d\cos\theta$. Such
-#   weights reproduce every slope and every constant, with the least noise. In $d=5$ dimensions they are negative beyond 102
-#   degrees.
+# - **Extrapolation** (right, waves $\cos(2u\cdot x+\varphi)$ with random $u$ and $\varphi$). This is the pair from above: the windows
+#   $w$ and $\frac w2$, with the values $2$ and $-1$.
+# - **Two sides** (left, affine functions). The second $w$ is negative. So the second head looks *away* from the query, and its mean
+#   of the labels there is subtracted.
 # - **Merged** (middle, ReLU functions). The two windows nearly coincide, and the values are large and of opposite sign. Such a pair
-#   is one head together with its [derivative in $w$](#heads-derivative).
-# - **Extrapolation** (right, waves $\cos(2u\cdot x+\varphi)$ with a random phase $\varphi$). This is the textbook's pair: two
-#   blurs, $w$ and $\frac w2$, with the values $2$ and $-1$. We use it to prove that two heads have a better rate. Even on these
-#   waves the search finds a merged pair that is better.
+#   acts like one head together with its [derivative in $w$](#heads-derivative).
 #
-# The three mechanisms have the negative lobe in common. How much is the lobe worth? This depends on the functions. For smooth
-# functions the blur is nearly removed, and the error falls at a better rate. At a kink or a jump some blur remains that no
-# subtraction removes: the rate stays the same, and the heads only divide the error by a constant. Even functions, $f(-x)=f(x)$, are
-# an exception. For them the examples opposite the query tell as much as those near it. So the second head looks away, is *added* to
-# the first, and halves the noise.
+# How much is the lobe worth? On smooth functions it removes nearly all of the blur. The error then falls faster as the
+# number $n$ of examples grows. At a kink or a jump some blur always remains. So there the error falls no faster, and the second head
+# only divides the error by a constant.
 #
 # ## The experiment
 #
@@ -264,12 +257,12 @@ for task, n in ((smooth, 20), (smooth, 200), (smooth, 20_000), (kinked, 20_000))
 pd.DataFrame(found).round(2)
 
 # %% [markdown]
-# The *gain* is the least error of one head divided by that of two. It grows with the number of examples: a longer context averages
-# away more noise, and the second head removes the blur that is left. Look at the windows. On affine functions the second $w$ is
-# negative. On ReLU functions the two $w$ are ten percent apart, which is as near as the search lets them come.
+# The *gain* is the least error of one head divided by the least error of two heads. The gain grows with the number of examples,
+# because a longer context averages away the noise and leaves the blur. On affine functions the second $w$ is negative. On ReLU
+# functions the two $w$ are ten percent apart, and the search does not let them come nearer.
 #
-# The next figure adds a third head. It also has a *floor*: no predictor that is linear in the labels can have a smaller error
-# ([its formula](#heads-floor) comes later).
+# The next figure adds a third head and a *floor*. No weighted sum of the labels has an error below the floor, if its weights do not
+# depend on the labels ([formula](#heads-floor)).
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 rows = []
@@ -300,9 +293,9 @@ axes[0].legend()
 plt.show()
 
 # %% [markdown]
-# **What a second head buys.** Exact least error of one, two and three heads against the context length. Dashed: the floor. Left: on
-# affine functions a second head makes the error fall faster. A third head adds nothing, so that the curves of two and three heads
-# coincide. Right: on ReLU functions more heads come closer to the floor.
+# **What a second head buys.** The exact least error of one, two and three heads against the context length. Dashed: the floor.
+# Left: on affine functions a second head makes the error fall faster. A third head adds nothing, so the curves of two and three
+# heads coincide. Right: on ReLU functions more heads come closer to the floor.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 heads_found = risks.melt(
@@ -336,12 +329,9 @@ judge(
 )
 
 # %% [markdown]
-# The gain on the card is the error of one head, with value one, divided by that of two or three heads. Because the search may miss better heads,
-# the true gain can be larger than the card's. It is at most the error of one head divided by the floor. In the control of the card
-# the negative value is made positive.
-#
-# **Exercise 1.** Three heads with the windows $w$, $\frac w2$ and $\frac w3$ can cancel two terms of the blur, those
-# in $\frac1w$ and $\frac1{w^2}$. Find their values by solving three linear equations. What are they for four heads?
+# **Exercise 1.** The blur of one head is a sum of terms in $\frac1w$, $\frac1{w^2}$ and higher powers. Three heads with the
+# windows $w$, $\frac w2$ and $\frac w3$ can cancel the first two terms. Find their values by solving three linear equations.
+# What are they for four heads?
 #
 # <details><summary>Solution</summary>
 #
@@ -363,18 +353,19 @@ judge(
 #
 # ## One softmax is enough
 #
-# Two merged heads are one head and its derivative in $w$. What is this derivative? Write $\omega_i$ for the weight of an example
-# and $s_i=x_i\cdot x_q$ for its score. The mean score is $\bar s=\sum_i\omega_is_i$. If $w$ grows, examples whose score is above
-# the mean gain weight: the derivative of $\omega_i$ is $\omega_i(s_i-\bar s)$. So the derivative of the prediction is
+# Two merged heads act like one head together with its derivative in $w$. Let us compute this derivative. Call the weight of an
+# example $\omega_i$, its label $y_i$ and its score $s_i=x_i\cdot x_q$. The mean score is $\bar s=\sum_i\omega_is_i$. If $w$ grows,
+# the weight $\omega_i$ changes at the rate $\omega_i(s_i-\bar s)$: examples with a score above the mean gain weight. So the
+# prediction changes at the rate
 #
-# $$\frac d{dw}\sum_i\omega_iy_i=\sum_i\omega_i\,(s_i-\bar s)\,y_i,$$
+# $$\frac d{dw}\sum_i\omega_iy_i=\sum_i\omega_i\,(s_i-\bar s)\,y_i.$$
 #
-# the covariance of label and score under the weights. To compute it, a layer needs the same softmax and one more sum. Let a layer
-# add $c$ times this covariance to $v$ times its prediction. Then the label $y_i$ has the weight $\omega_i\,(v+c\,(s_i-\bar s))$.
-# This weight is negative for all examples whose score is far below the mean. The negative lobe is back, with one head.
+# This rate is the covariance of label and score under the weights. A layer computes the covariance with the same softmax and one
+# more sum. Now let the layer add $c$ times the covariance to $v$ times its prediction. Then each label has the weight
+# $\omega_i\,(v+c\,(s_i-\bar s))$. This weight is negative if the score is far below the mean, so we have a negative lobe again.
 #
-# The next table divides the least error of a single head by that of three layers: one head with its derivative
-# (*gain*), two heads (*two*), and, in the longest context, two heads whose values must be positive (*added*).
+# How much does the derivative gain? In the next table *gain* is the least error of a single head, divided by that of one head with
+# its derivative. Likewise *two* is the gain of two heads, and *added* is the gain of two heads whose values must be positive.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 rows = []
@@ -394,13 +385,10 @@ shown = derivatives.drop(columns=["dim", "error", "off"])
 shown.style.format(precision=2, na_rep="").hide()
 
 # %% [markdown]
-# The derivative is worth nearly as much as a second head: with 20,000 examples it divides the least error by
+# The derivative is worth nearly as much as a second head. With 20,000 examples it divides the least error by
 # [17](<judged:P1.H.derivative|affine, d = 5, n = 20000|.0f>) on affine functions and by
 # [1.8](<judged:P1.H.derivative|ReLU, d = 5, n = 20000|.1f>) on ReLU functions. Heads that may only be added gain next to nothing.
-# So **subtracting is what counts**. It needs neither a second softmax nor a head that looks away.
-#
-# For one head with its derivative the best $w$ on affine functions is near zero. The head is then nearly the plain mean of all
-# labels, and its derivative is [linear attention](linear_attention.ipynb) on labels whose mean is subtracted.
+# So **subtracting is what counts**, and one softmax is enough for it.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 name = "{task}, d = {dim}, n = {n:g}"
@@ -416,8 +404,7 @@ judge(
 )
 
 # %% [markdown]
-# And which pair is best for waves? The next table compares the extrapolating pair with the best pair that the search finds, on the
-# waves of the first figure. The last column is the error divided by that of the best pair.
+# On the waves of the first figure the search finds a merged pair that is better than extrapolation:
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 best = find_pair(waves, longest, noise_std)
@@ -440,8 +427,9 @@ pd.DataFrame(
 # %% [markdown]
 # <a id="heads-short"></a>
 #
-# **In short contexts** most of the error is noise, and a second head that subtracts blur has little to do. Exceptions are labels
-# with little noise, and even functions. The next table has the gain for 20 examples.
+# **In short contexts**, such as the 20 examples of the next table, most of the error is noise and there is little blur to subtract.
+# A second head gains more if labels have little noise (third row), or if functions are even, $f(-x)=f(x)$ (last row). On even
+# functions the second head looks at the opposite side and is *added*.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 short = []
@@ -463,9 +451,10 @@ pd.DataFrame(short).style.format(precision=2).hide()
 #
 # ## Does training find it?
 #
-# It does, but only if the heads start apart. Adam trains all entries of two matrices $M_1$ and $M_2$, and both values, on fresh
-# contexts with affine functions. The values start at $\frac12$. In half of the layers the heads start on opposite sides, near
-# $M_1=I$ and $M_2=-I$. In the other half both start near $I$.
+# It does, if the heads start apart. Each head $h$ now has a whole matrix $M_h$ and computes the scores $x_i^\top M_hx_q$. (With
+# $M_h=w_hI$ it is a head as above.) Adam trains both matrices and both values on fresh contexts with affine functions. The values
+# start at $\frac12$. In half of the layers the heads start on opposite sides, near $M_1=I$ and $M_2=-I$. In the other half both heads
+# start near $I$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 task = Affine(largest)
@@ -525,12 +514,12 @@ with torch.no_grad():
 trained.style.format(precision=2).hide()
 
 # %% [markdown]
-# The table has the trained layers, with the mean diagonals of both matrices as $w_1$ and $w_2$. The last two columns divide the
-# error of a layer by the least error of two heads, and by the least error of one head.
+# In the table $w_1$ and $w_2$ are the mean diagonal entries of the trained matrices. The last columns divide the error of the layer
+# by the least error of *two* heads, and of *one* head.
 #
-# Heads that start apart end near the least error: one value is larger than one, and the other head is subtracted. Heads that start
-# alike stay alike and end where one head ends.[✓](judged:P1.H.trained) So if you train heads that should subtract, start them far
-# apart, or with values of opposite sign as in Exercise 2.
+# Heads that start apart come near the least error of two heads: one value is larger than one, and the other head is subtracted.
+# Heads that start alike end where one head ends.[✓](judged:P1.H.trained) So if you train heads that should subtract, start them far
+# apart, or with values of opposite sign (Exercise 2).
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 ratios = trained[["start", "seed", "over two"]].assign(dim=largest, n=context_length)
@@ -543,10 +532,9 @@ judge(
 )
 
 # %% [markdown]
-# Why do equal heads not separate? Let one head be best with the window $w$ and the value $v$. Two heads with this window, whose
-# values sum to $v$, have the same error. Now move their windows apart, but keep the mean of the two $w$, weighted by the values.
-# The next table says by how many percent the error changes. With two positive values the error rises, so that training moves the
-# windows together again. If one value is negative, the error falls.
+# Why do equal heads not separate? Split the best single head into two: both have its window, and their values sum to its value.
+# Then move the two windows a little apart. The next table says by how many percent the error changes. If both values are positive,
+# the error rises, so training moves the windows together again. If one value is negative, the error falls.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 changes = []
@@ -564,22 +552,21 @@ pd.DataFrame(changes).style.format(precision=2).hide()
 # %% [markdown]
 # <details><summary>A minimum or a saddle?</summary>
 #
-# Let the values be $v_1+v_2=v$ and the windows $w+\delta v_2$ and $w-\delta v_1$. The first head's derivative in $w$
-# then cancels the second head's, and to second order in $\delta$ the error changes by $-v_1v_2v\,\delta^2\,r''(w)$.
+# Let one head be best with the window $w$ and the value $v$. Give two heads values with $v_1+v_2=v$ and the windows
+# $w+\delta v_2$ and $w-\delta v_1$. At $\delta=0$ they have the error of the one head. For $\delta\ne0$ the first head's
+# derivative in $w$ cancels the second head's, and to second order in $\delta$ the error changes by $-v_1v_2v\,\delta^2\,r''(w)$.
 # Here $r(u)$ is the mean product of the error of the one head with the output of a head of window $u$, and $r'(w)=0$
 # because $w$ is best. The table shows that $r''(w)<0$, so that the sign of the product $v_1v_2$ decides. Among
 # isotropic heads the single head is therefore a second minimum as long as both values are positive: a flat valley
-# along $v_1+v_2=v$, of which a layer that starts with two positive values would have to cross a part where nothing
-# pulls it.
+# along $v_1+v_2=v$. A layer that starts with two positive values would have to cross a part of this valley where
+# nothing pulls it.
 #
 # Among *all* matrices it is a saddle: $M_1=wI+aJ$ and $M_2=wI-aJ$ with an antisymmetric $J$ have a smaller error.
 #
 # </details>
 #
-# Heads that start alike can still gain a little. *Turn* them in opposite directions, so that one looks a little to the left of the
-# query and the other a little to the right. The next table has the change of the error for three angles, with equal values. The
-# error falls a little, and in training the layers whose heads start alike find this gain. It is far smaller than the gain from a
-# head that is subtracted.
+# Heads that start alike can still gain a little. *Turn* one head a little to the left of the query and the other a little to the
+# right. The error falls, but far less than with a head that is subtracted:
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 J = torch.zeros(largest, largest, dtype=torch.float64)
@@ -609,9 +596,50 @@ pd.DataFrame(turns).style.format(precision=2).hide()
 #
 # </details>
 #
+# ## What if the context grows?
+#
+# A trained layer keeps its windows and its values when its contexts grow. So take the best two heads for 100 examples and give them
+# 10,000. On affine functions they have [12](<judged:P1.H.length|affine, d = 5, N = 10000, kept|.0f>) times the least error of two
+# heads. New values alone would remove this factor, because the best windows hardly move. On ReLU functions new values are not enough:
+# there the windows must narrow as well ([figure](#fig-heads-length)).
+#
+# ## What more heads cannot do
+#
+# However many heads there are, they predict a weighted sum of the labels. The best sum whose weights do not depend on the labels is
+# called [kriging](#term-kriging). Is there a better predictor? A ReLU function is determined by a few numbers: a direction, two
+# slopes and a level. *Least squares* finds the numbers that fit the labels best. Take ReLU functions with $d=5$ and 20,000
+# examples. One head has [23](<judged:P1.H.bayes|d = 5, n = 20000, one head|.0f>) times the error of least squares, and kriging
+# still has at least [8.6](<judged:P1.H.bayes|d = 5, n = 20000, floor|.1f>) times this error ([figure](#fig-bayes)). So more heads
+# cannot help here.
+#
+# ## In language models
+#
+# Language models already use negative weights. The Differential Transformer ([Ye et al., 2025](cite:ye2025diff)) subtracts one
+# softmax from another. Parallax ([Zuo et al., 2026](cite:zuo2026parallax)) subtracts a covariance from the softmax average, much as
+# in [One softmax is enough](#heads-derivative). The first paper studies a single head, and we asked what a
+# second one is worth in its setting.
+#
+# <details><summary>These and other models</summary>
+#
+# - The second version of the Differential Transformer ([Ye et al., 2026](cite:ye2026diffv2)) has a factor between zero and one for
+#   each token and head. [Kong et al. (2025)](cite:kong2025dex) trace the success of the Differential Transformer to three causes, of
+#   which negative attention is the first.
+# - Local linear attention ([Zuo et al., 2025](cite:zuo2025lla)) replaces the mean of the labels by a local linear fit. Its
+#   correction is a covariance of labels and keys like ours, in all directions.
+# - Parallax, by its authors' reference code, subtracts from the softmax average the covariance of the values with $r\cdot k$, where
+#   $k$ is the key and $r$ a learned projection. With $r$ along the query this is one head with its derivative.
+# - A whole transformer predicts linear functions about as well as least squares ([Garg et al., 2022](cite:garg2022)).
+#   [Panwar et al. (2024)](cite:panwar2024) find that transformers come near the Bayes predictor on further families where it can be
+#   computed. If a transformer is pretrained on few functions, it may do better by remembering them, as
+#   [Raventós et al. (2023)](cite:raventos2023) find for linear regression. All errors here are means over infinitely many functions.
+#
+# </details>
+#
+# ## For specialists
+#
 # <a id="heads-length"></a>
 #
-# ## Two heads in longer contexts
+# ### Two heads in longer contexts
 #
 # A trained layer keeps its windows and its values when its contexts get longer. What does this cost? Take the best two heads for
 # 100 examples and use them for $N$ examples. The *price* is their error divided by the least error of two heads for $N$ examples.
@@ -655,8 +683,8 @@ plt.show()
 # **Affine functions ask for new values.** Their best windows hardly move, whereas the window of a single head must narrow for ever.
 # But in a short context the best values sum to a little less than one. This leaves an error that longer contexts do not average
 # away. So two heads that are kept do no better than one head whose window is chosen anew: for $N=10{,}000$ they have
-# [12](<judged:P1.H.length|affine, d = 5, N = 10000, kept|.0f>) times the least error of two. (One head that is kept does worse still.) With new values and the old windows the price
-# is [1.00](<judged:P1.H.length|affine, d = 5, N = 10000, new values|.2f>).
+# [12](<judged:P1.H.length|affine, d = 5, N = 10000, kept|.0f>) times the least error of two. (One head that is kept does worse
+# still.) With new values and the old windows the price is [1.00](<judged:P1.H.length|affine, d = 5, N = 10000, new values|.2f>).
 #
 # **ReLU functions ask for new windows.** For $N=10{,}000$ both $w$ must grow about five times. If the windows are kept and only the
 # values are fitted anew, the price is still [3.60](<judged:P1.H.length|ReLU, d = 5, N = 10000, new values|.2f>).
@@ -734,7 +762,7 @@ judge(
 )
 
 # %% [markdown]
-# ## By hand: three tokens on the circle
+# ### By hand: three tokens on the circle
 #
 # The query is at the angle $0°$ and the function is $f=\cos\theta$, so the right answer is $1$. Three tokens at $0°$,
 # $60°$ and $180°$ have the labels $1$, $\frac12$ and $-1$, without noise. The first head has $w=\ln16$. Its weights
@@ -769,21 +797,9 @@ pd.DataFrame(
 ).round(4)
 
 # %% [markdown]
-# ## In language models
-#
-# Language models already use negative weights. The Differential Transformer ([Ye et al., 2025](cite:ye2025diff)) subtracts one
-# softmax from another. Its second version ([Ye et al., 2026](cite:ye2026diffv2)) has a factor between zero and one for each token
-# and head. [Kong et al. (2025)](cite:kong2025dex) trace its success to three causes, of which negative attention is the first.
-# Local linear attention ([Zuo et al., 2025](cite:zuo2025lla)) replaces the mean of the labels by a local linear fit. Its correction
-# is a covariance of labels and keys like ours, in all directions. Parallax ([Zuo et al., 2026](cite:zuo2026parallax)), by its
-# authors' reference code, subtracts from the softmax average the covariance of the values with $r\cdot k$, where $k$ is the key and
-# $r$ a learned projection. With $r$ along the query this is the predictor of [this section](#heads-derivative).
-#
-# The first paper studies a single attention unit. We ask what a second one is worth in its setting.
-#
 # <a id="heads-floor"></a>
 #
-# ## How far from the best there is
+# ### How far from the best there is
 #
 # How small can the error of many heads become? However many there are, they cannot be better than [kriging](#term-kriging), the
 # best predictor that is linear in the labels, because heads are linear in the labels, too. Kriging's error is at least
@@ -876,10 +892,9 @@ plt.show()
 # Left: on affine functions the best linear predictor reaches the line, and two heads come near it. Right: on ReLU functions least
 # squares reaches the line, and every predictor that is linear in the labels moves away from it as the context grows.
 #
-# On ReLU functions, with $d=5$ and 20,000 examples, one head has
-# [23](<judged:P1.H.bayes|d = 5, n = 20000, one head|.0f>) times the error of least squares, and even the floor is
-# about [8.6](<judged:P1.H.bayes|d = 5, n = 20000, floor|.1f>) times this error. More heads cannot help here. Only a
-# predictor that is not linear in the labels can.
+# On ReLU functions, with $d=5$ and 20,000 examples, one head has [23](<judged:P1.H.bayes|d = 5, n = 20000, one head|.0f>) times the
+# error of least squares, and even the floor is about [8.6](<judged:P1.H.bayes|d = 5, n = 20000, floor|.1f>) times this error. More
+# heads cannot help here. Only a predictor that is not linear in the labels can.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 shown = fitted.melt(
@@ -905,10 +920,10 @@ judge(
 )
 
 # %% [markdown]
-# The table has the numbers of the figure and those for $d=3$, in units of $\sigma^2/n$. To find the direction of the kink, least squares
-# starts from three guesses, estimated from where the labels rise or bend. It turns the best of them three times, by a linear regression on the
-# derivatives of $f$. The same regression at the true function has
-# an error whose mean is exactly $(d+2)\,\sigma^2/n$. To reduce chance, we subtract the sampled value of this error and add its mean.
+# The table has the numbers of the figure and those for $d=3$, in units of $\sigma^2/n$. To find the direction of the kink, least
+# squares starts from three guesses, estimated from where the labels rise or bend. It turns the best of them three times, by a
+# linear regression on the derivatives of $f$. The same regression at the true function has an error whose mean is exactly
+# $(d+2)\,\sigma^2/n$. To reduce chance, we subtract the sampled value of this error and add its mean.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fitted.style.format(precision=2).hide()
@@ -928,15 +943,9 @@ fitted.style.format(precision=2).hide()
 #
 # </details>
 #
-# What about a whole transformer? On linear functions it predicts about as well as least squares
-# ([Garg et al., 2022](cite:garg2022)), and [Panwar et al. (2024)](cite:panwar2024) find that transformers come near the Bayes
-# predictor on further families where it can be computed. If it is pretrained on few functions, it may do better by remembering
-# them, as [Raventós et al. (2023)](cite:raventos2023) find for linear regression. All errors here are means over infinitely many
-# functions.
+# ### More heads never hurt
 #
-# ## For specialists
-#
-# **More heads never hurt.** For given windows the outputs of the heads span a space, and the best values are those of the
+# For given windows the outputs of the heads span a space, and the best values are those of the
 # projection of $f(x_q)$ onto it. A further head enlarges the space. If the values must sum to one, the error is a little larger.
 # This difference falls like $1/a_0$, if a constant of mean square $a_0$ is part of the functions
 # ([the proposition](certificates.ipynb#proofs-heads)). On functions without a constant, such as the linear functions of
@@ -1210,9 +1219,9 @@ judge(
 # One softmax head has positive weights. Is its distance from kriging due to the shape of its window, or to the sign? Consider
 # smooth functions in long contexts. Among positive weights that depend only on the distance, those of Epanechnikov are best. (In
 # one dimension this is a classical result: [Epanechnikov, 1969](cite:epanechnikov1969);
-# [Wand and Jones, 1995](cite:wand1995kernel).) Even against them softmax loses less than a factor of $e^2/4$ in every dimension.
-# Against weights of both signs it can lose any factor ([the theorem](certificates.ipynb#proofs-heads)). Where softmax has nearly
-# nothing to gain, as for jumps on the globe, the best second head need not even be negative.
+# [Wand and Jones, 1995](cite:wand1995kernel).) Even against them softmax loses less than a factor of $e^2/4$ in every dimension. Against weights of
+# both signs it can lose any factor ([the theorem](certificates.ipynb#proofs-heads)). Where softmax has nearly nothing to gain, as
+# for jumps on the globe, the best second head need not even be negative.
 #
 # <details><summary>What is assumed, and what we test</summary>
 #

@@ -65,14 +65,15 @@ for ax, (title, (stretching, entry)) in zip(axes, settings.items(), strict=True)
 plt.show()
 
 # %% [markdown]
-# **Circle and ellipse: weights.** The areas of the discs are attention weights for a query at $60°$ (the filled point).
-# On the ellipse the matrix $w\,\Sigma^{-1}$ gives each point the weight that it has on the circle. The matrix
-# $\frac w2I$, which has the same determinant, moves weight towards the end of the long axis.
+# **Circle and ellipse: weights.** The areas of the discs are attention weights for a query at $60°$ (the filled point). Up to a
+# factor $\Sigma$ is the covariance of the points, and $w$ is a number. On the ellipse the matrix $w\,\Sigma^{-1}$ gives each point
+# the weight that it has on the circle. The matrix
+# $\frac w2I$ moves weight towards the end of the long axis.
 #
-# **In short.** The best matrix is a multiple of the inverse of the inputs' covariance $\Sigma$. It measures distances in units of
-# the cloud's own axes, and so turns the ellipsoid into a sphere again. This is the authors' Lemma 1. The lemma is true if, in these
-# units, the functions have no preferred direction and their values are more alike at closer points. Trained layers find this
-# matrix.
+# **In short.** Let the inputs lie on an ellipsoid with the covariance $\Sigma$. Then the best matrix is a multiple of $\Sigma^{-1}$.
+# It measures lengths in units of the ellipsoid's axes, so that the ellipsoid becomes a sphere. This is the authors' Lemma 1. The
+# lemma is true if, in these units, the functions have no preferred direction and their values are more alike at closer points.
+# Trained layers find this matrix.
 #
 # <details><summary>How sure?</summary>
 #
@@ -88,36 +89,31 @@ plt.show()
 #
 # ## Why
 #
-# Attention compares an example $x$ with the query $x_q$ by the score $x^\top Mx_q$. If $M$ is a multiple of the identity, this
-# score is large for long examples, even if they are not close to the query. The panel $\frac w2I$ shows this. So let us measure
-# lengths in units of the cloud's own axes. Let $\Sigma$ be the covariance of the cloud, up to a factor. If we measure the
-# length of $x$ by $\sqrt{x^\top\Sigma^{-1}x}$, all points of the ellipsoid are equally long.
+# Attention compares an example $x$ with the query $x_q$ by the score $x^\top Mx_q$. The larger the score, the larger the weight. If
+# $M$ is a multiple of the identity, long examples have large scores, even if they are not close to the query (right panel). So let us
+# measure lengths in units of the ellipsoid's axes.
 #
-# Take the ellipse of the figure, with the points $x=(2\cos\theta,\sin\theta)$. Here
-# $\Sigma^{-1}=\mathrm{diag}(\frac14,1)$, and with $M=w\Sigma^{-1}$ the score is
+# Take the ellipse of the figure, with the points $x=(2\cos\theta,\sin\theta)$. Up to a factor its covariance is
+# $\Sigma=\mathrm{diag}(4,1)$. With $M=w\,\Sigma^{-1}$, where $w$ is a number, the score is
 #
 # $$x^\top Mx_q=w\,(\cos\theta\cos\theta_q+\sin\theta\sin\theta_q)=w\cos(\theta-\theta_q).$$
 #
-# This is the score on the circle: it depends only on the angle between the two points. The same is true of any ellipsoid. Put
-# $x=\Sigma^{1/2}u$ with $u$ on the sphere, and
+# This is the score on the circle: it depends only on the angle between the two points. On every other ellipsoid the points are
+# $x=\Sigma^{1/2}u$ with $u$ on the sphere. So the score is
 #
 # <a id="eq-whitened"></a>
 #
 # $$x^\top Mx_q=u^\top\big(\Sigma^{1/2}M\Sigma^{1/2}\big)u_q. $$
 #
-# So $M$ on the ellipsoid predicts as $N=\Sigma^{1/2}M\Sigma^{1/2}$ does on the sphere. If the best $N$ is $w^*I$, the
-# best $M$ is $w^*\Sigma^{-1}$.
-#
-# When is $w^*I$ best on the sphere? It is best if the functions, as functions of $u$, have no preferred direction, and if their
-# values are more alike at closer points. What if they change equally fast in all directions of the *original* $x$ instead? Then
-# they change more from end to end of a long axis than of a short one. A larger entry of $M$ means a narrower
-# [window](#term-window). Along a long axis the window should then be narrower than $\Sigma^{-1}$ makes it.
+# So $M$ on the ellipsoid predicts as the matrix $N=\Sigma^{1/2}M\Sigma^{1/2}$ does on the sphere. Suppose that the functions, as
+# functions of $u$, have no preferred direction, and that their values are more alike at closer points. Then the best $N$ is a
+# multiple $w^*I$ of the identity ([theorem](certificates.ipynb#thm-form)), and the best $M$ is $w^*\Sigma^{-1}$.
 #
 # ## The experiment
 #
 # Let us stretch the inputs and train on functions $f(x)=g(\Sigma^{-1/2}x)$ with a random affine $g$. These functions change equally
-# fast in all directions of $u=\Sigma^{-1/2}x$. Then we compare the trained entries of $M$ along the axes with the entries of
-# $w^*\Sigma^{-1}$. To try another dimension, change the line `d = 3`.
+# fast in all directions of $u=\Sigma^{-1/2}x$. Does training find $w^*\Sigma^{-1}$? To try another dimension, change
+# the line `d = 3`.
 
 # %% tags=["experiment"]
 import numpy as np
@@ -153,8 +149,8 @@ pd.DataFrame(
 ).round(2)
 
 # %% [markdown]
-# The trained entries are in the proportions that the lemma states, and all of them are a few percent too large. For the next figure
-# we train longer, on affine and on ReLU functions, on random ellipsoids with axes in random directions.
+# The trained entries have the proportions of the lemma, and all of them are a few percent too large. The next figure has random
+# ellipsoids and longer training.
 
 # %% figure={"alt": "Entries of trained matrices against the entries that the lemma claims, for affine and ReLU functions and several covariances. All points lie on the diagonal.", "name": "fig-covariance"} jupyter={"source_hidden": true} tags=["hide-input"]
 d = dim
@@ -242,7 +238,7 @@ judge("P1.L1.trained", unbroken, broken)
 # eigenvalue of $\Sigma$. All axes give the same product if $M$ is a multiple of $\Sigma^{-1}$. Subtract the product of
 # the shortest axis from that of the longest, and divide by the mean product. The card allows differences from $-0.1$ to
 # $0.1$. If the difference is positive, the window is narrower along the long axes than the lemma says. That must be so
-# in the card's control, layers that are trained on the functions of the next section.
+# in the card's control, layers that are trained on [other functions](#lemma-original).
 #
 # The step size is proportional to $\|\Sigma^{-1}\|$, because the entries of $M$ have to grow in this proportion: with
 # one step size for all, layers on the flattest ellipsoids did not converge. With ten seeds the card was undecided, so
@@ -277,9 +273,9 @@ judge("P1.L1.trained", unbroken, broken)
 # > **Lemma 1** (ITA slides, as printed). Under natural symmetry conditions, $x_i\sim\Sigma^{1/2}U^d\ \forall i$ implies
 # > $M^*=w_{KQ}\Sigma^{-1}$ for any $M^*\in\arg\min\mathcal L$, for some $w_{KQ}\ge0$.
 #
-# Here $U^d$ is the uniform law on the unit sphere. The lemma is true for the functions of the experiment: the best multiple of
-# $\Sigma^{-1}$ beats every other matrix, for two or more examples and any noise. The card compares it with four other matrices.
-# From here on the slides take $\Sigma=I$. This loses no generality, because the symmetry is about $u$.[✓](judged:P1.L1.wlog)
+# Here $U^d$ is the uniform law on the unit sphere, $\mathcal L$ is the mean squared error, and $w_{KQ}$ is our $w$. The lemma is true
+# for the functions of the experiment: the best multiple of $\Sigma^{-1}$ beats every other matrix. From here on the slides take
+# $\Sigma=I$. This loses no generality, because we can compute in $u$ instead of $x$.[✓](judged:P1.L1.wlog)
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 others = [
@@ -303,18 +299,19 @@ judge(
 # | assumption | here |
 # |---|---|
 # | tokens $\Sigma^{1/2}u$, $u\sim U(S^{d-1})$ | as assumed: random axes, lengths between $\frac12$ and $2$ |
-# | law of $f\circ\Sigma^{1/2}$ rotation invariant | our choice, true in the experiment and false in the next section; a machine-written summary of the paper speaks of rotation-invariant function distributions |
+# | law of $f\circ\Sigma^{1/2}$ rotation invariant | our choice, true in the experiment and false in the [next section](#lemma-original); a machine-written summary of the paper speaks of rotation-invariant function distributions |
 # | minimizer of the population loss | proved among all matrices for $n\ge2$ and the classes of the theorem on form; trained layers are compared with it |
 # | some $w\ge0$ | tested by the exact error, for even classes and others |
 #
 # </details>
 #
+# <a id="lemma-original"></a>
+#
 # ## If the functions follow the original coordinates
 #
-# What if a function changes equally fast in all directions of $x$ itself? As a function of $u$, the affine function
-# $\ell\,q\cdot x+b=\ell\,(\Sigma^{1/2}q)\cdot u+b$ varies more along the long axes. So long axes need a narrower window than the
-# lemma gives them. The lemma's entry of $M$ is proportional to one over the eigenvalue of $\Sigma$. The trained entry should fall
-# more slowly as the eigenvalue grows.
+# What if the functions change equally fast in all directions of $x$ itself? Such functions change more from end to end of a long axis
+# than of a short one. So along a long axis attention should look closer than the lemma says. Looking closer needs a larger entry of
+# $M$. The lemma's entries are proportional to one over the eigenvalue of $\Sigma$, so the trained ones should fall more slowly.
 
 # %% figure={"alt": "Log-log plot of the diagonal entries of trained matrices against the eigenvalues of Sigma. The points fall with the eigenvalue, but less steeply than the line of slope minus one.", "name": "fig-counterexample"} jupyter={"source_hidden": true} tags=["hide-input"]
 along = medians(other_symmetry, "entry", by=["task", "eigenvalue"])
@@ -337,6 +334,8 @@ plt.show()
 # that are rotation invariant in $x$. Points are medians over the seeds, and bars are confidence intervals of these
 # medians. The points fall less steeply than the line, whose slope $-1$ is that of Lemma 1.
 #
+# ## For specialists
+#
 # **Exercise 3.** Inputs have the covariance $\Sigma$, and you can draw functions from a class. Find out, without
 # training, whether the class is rotation invariant in $u$ or in $x$. Try both classes of ReLU functions of this page.
 # (Compare $\mathbb E(f(x)-f(-x))^2$ at the end points $x$ of the axes of the cloud.)
@@ -350,8 +349,8 @@ plt.show()
 #     f = task.sample(stream(0, "tasks"), 10_000)(ends.expand(10_000, -1, -1))
 #     print(((f[:, :d] - f[:, d:]) ** 2).mean(dim=0))
 # ```
-# For the functions of the experiment, $\mathbb E(f(x)-f(-x))^2$ is the same on all axes. For those of this section it
-# is proportional to the eigenvalue of the axis.
+# For the functions of the experiment, $\mathbb E(f(x)-f(-x))^2$ is the same on all axes. For functions that
+# are rotation invariant in $x$ it is proportional to the eigenvalue of the axis.
 #
 # </details>
 #
@@ -364,8 +363,6 @@ plt.show()
 # number of examples in the window. The points therefore do not lie on one power law.
 #
 # </details>
-#
-# ## For specialists
 #
 # > **What is true.**
 # >
