@@ -397,9 +397,7 @@ judge(
 #
 # > **The tensor trick** (related papers). $\mathrm{vec}(A_1XA_2^\top)=(A_1\otimes A_2)\,\mathrm{vec}(X)$
 #
-# The identity is true if $\mathrm{vec}$ reads a matrix row by row.
-#
-# <details><summary>The identity in detail, with its proof</summary>
+# <details><summary>When this identity is true, and its proof</summary>
 #
 # > **What is true.** The identity is true if $\mathrm{vec}$ reads a matrix row by row,
 # > $\mathrm{vec}(X)_{(i-1)d+j}=X_{i,j}$. This is how [Gao et al. (2025)](cite:gao2025fast) define $\mathrm{vec}$, and
@@ -435,6 +433,8 @@ judge(
 )
 
 # %% [markdown]
+# ## For specialists
+#
 # **Exercise 4.** Let $\mathrm{vec}_c$ read a matrix column by column. Show that
 # $\mathrm{vec}_c(A_1XA_2^\top)=(A_2\otimes A_1)\,\mathrm{vec}_c(X)$.
 #
@@ -444,8 +444,6 @@ judge(
 # $\mathrm{vec}_c(A_1XA_2^\top)=\mathrm{vec}(A_2X^\top A_1^\top)=(A_2\otimes A_1)\,\mathrm{vec}(X^\top)=(A_2\otimes A_1)\,\mathrm{vec}_c(X)$.
 #
 # </details>
-#
-# ## For specialists
 #
 # <details><summary>What is assumed, and what we test</summary>
 #
