@@ -98,7 +98,7 @@ def uniform_sphere(rng: np.random.Generator | NativeStream, *shape: int) -> torc
 
     Raises:
         ValueError: If ``rng`` cannot draw, or unless d is 2 to a million and there are at most 10^9
-        coordinates.
+            coordinates.
     """
     check_rng(rng)
     if not shape:

@@ -109,13 +109,10 @@ class BestWindow:
         """Draw the curve of the error against w, a star at the best w, and the range from low to high.
 
         The error of a window is divided by the error at w = 0. The star has the height of the lowest point of
-        the curve, which is next to w.
+        the curve.
 
         Args:
-            ax: Axes of matplotlib; None for new ones.
-
-        Returns:
-            The axes.
+            ax: Axes of matplotlib, which are returned; None for new ones.
 
         Raises:
             ImportError: Without matplotlib.
@@ -257,7 +254,7 @@ def deviations(X: Array, y: Array, queries: Array, w: float) -> Array:
     Let omega be the weights at a query, p the prediction, ``s = sum_i omega_i^2``, and
     ``v = sum_i omega_i (y_i - p)^2``. If labels are independent noise of variance V, the mean of v is
     ``V (1 - s)``, and the mean squared distance of a new label from p is ``V (1 + s)``. So the square of the
-    result is ``v (1 + s) / (1 - s)``. There must be two tokens or more.
+    result is ``v (1 + s) / (1 - s)``. There must be two tokens.
 
     In a narrow window v and ``1 - s`` vanish. They are computed without cancellation, from the weights of all
     tokens but the heaviest one.
@@ -415,8 +412,7 @@ def best_window(
         X: Tokens, (n, d), at least two.
         y: Their labels, (n,) or (n, k). For a window of each column, call this for each.
         groups: The name or number of each token's group, (n,), two groups at least. Tokens of a group are
-            left out together: rows that stand in the data twice, or measurements of one person. With None
-            each token is left out by itself.
+            left out together: rows that stand in the data twice, or measurements of one person.
         same_unit: Whether the errors of several columns of y are summed as they are, which is right for the
             indicators of classes. Otherwise the error of each column is divided by the variance of the
             column.
@@ -557,7 +553,7 @@ def _find_minimum(windows: Array, losses: Array, group: NDArray[np.intp]) -> Bes
     at, last = int(risks.argmin()), windows.size - 1
     edge = "mean" if at == 0 else "nearest" if at == last else ""
     best = float(at)
-    # The minimum is refined if both neighbors have a logarithm; that of window 1 is w = 0.
+    # The minimum is refined if both neighbors have a logarithm. Window 1 has the neighbor w = 0.
     if 1 < at < last:
         near = at + np.linspace(-1, 1, 2001)
         best = float(near[(_weigh_windows(near, at, last) @ risks).argmin()])

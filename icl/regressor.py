@@ -143,7 +143,7 @@ class SoftmaxAttentionRegressor(_Scored, MultiOutputMixin, RegressorMixin, _Atte
 
         Warns:
             UserWarning: If a column of X varies less than a hundredth as much as another, unless there is a
-            matrix or ``place="as is"``.
+                matrix or ``place="as is"``.
 
         Raises:
             ValueError: For what `icl.best_window`, `icl.Placement`, `icl.best_matrix` and scikit-learn

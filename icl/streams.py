@@ -32,11 +32,7 @@ if TYPE_CHECKING:
 
 
 def root_seed() -> int:
-    """Return the value of the environment variable ``ICL_SEED``, or 0 if it is not set or empty.
-
-    Raises:
-        ValueError: If the value is not an integer from 0 to 2**31 - 1.
-    """
+    """Return ``ICL_SEED``, or 0 if it is not set or empty; ValueError unless it is 0 to 2**31 - 1."""
     text = os.environ.get("ICL_SEED") or "0"
     if not text.isdecimal() or int(text) >= 2**31:
         raise ValueError(f"ICL_SEED={text!r}: must be an integer from 0 to 2**31 - 1")

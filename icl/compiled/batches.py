@@ -1,8 +1,8 @@
 """Loops that turn random numbers into covariates and labels on a CPU, in one pass over memory.
 
-They are those of `icl.pretrain.batches.fill`, for T steps of B contexts, each of n + 1 tokens of d
-coordinates. The innermost loops run over contexts. They index whole arrays, since loops over slices are not
-vectorized.
+Covariates and labels are those of `icl.pretrain.batches.fill`, for T steps of B contexts, each of n + 1
+tokens of d coordinates. The innermost loops run over contexts. They index whole arrays, since loops over
+slices are not vectorized.
 """
 
 import numpy as np

@@ -53,8 +53,8 @@ def draw_contexts(
 ) -> tuple[Tensor, Tensor]:
     """Draw the contexts that `pretrain` trains a unit on at one step, in float64 on the CPU.
 
-    Every context has a function of its own, and n labeled tokens. One more token, the last, is the query.
-    Tokens are uniform on the unit sphere. All labels have noise, also that of the query.
+    Every context has a function of its own, n labeled tokens and the query, the last token. Tokens are
+    uniform on the unit sphere. All labels have noise, also that of the query.
 
     Args:
         task: Class the functions are drawn from: of `icl.tasks`, or your own.
@@ -66,9 +66,6 @@ def draw_contexts(
 
     Returns:
         Tokens (batch_size, n + 1, dim) and labels (batch_size, n + 1).
-
-    Raises:
-        ValueError: If an argument is out of range.
 
     >>> from icl.tasks import ReLU
     >>> tokens, labels = draw_contexts(ReLU(3), noise_std=0.1, n=8, batch_size=16, seed=0, step=0)

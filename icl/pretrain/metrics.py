@@ -74,9 +74,6 @@ def evaluation_error(
     Returns:
         Test errors, (...). For a result of `pretrain` they are (len(record) + 1, units): a row for each
         recorded step, and a last row for the end of training.
-
-    Raises:
-        ValueError: If an argument is out of range or the shapes do not fit.
     """
     contexts = integer(contexts, "contexts", 1, 10**8)
     n = integer(n, "n", 1, 10**7)

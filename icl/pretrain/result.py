@@ -21,8 +21,7 @@ class Pretrained:
         units: The units, in the order given.
         settings: The `icl.pretrain.config.Settings` that they share.
         shape: How ``M`` and ``windows`` arrange the units: (units,), or (settings, seeds) for `train_grid`.
-        parameters: Trained parameters of each unit by name, float64: ``M``, or ``W_V`` (last row),
-            ``W_K``, ``W_Q``.
+        parameters: Trained parameters of each unit by name: ``M``, or ``W_V`` (last row), ``W_K``, ``W_Q``.
         history: All units' parameters at each step of ``settings.record``.
         diverged: Units whose parameters became infinite or NaN.
         engines: What took the steps of each unit, "compiled" or "eager".

@@ -4,7 +4,6 @@ The kernel is ``exp(w x.x')`` on the unit sphere of R^d. (The paper's appendix w
 ``exp(-w_app |x - x'|^2)``, so that ``w_app = w / 2``.) Symbols:
 
 - n is the number of tokens, sigma is ``noise_std``, and L is the Lipschitz constant of the class.
-- ``w*`` is the best window.
 - t is the inner product of the query ``x_q`` and a token. The token is uniform on the sphere.
 - a_l is the coefficient of degree l of the class (`icl.tasks.base`).
 - I_nu is the modified Bessel function, with ``nu = d/2 - 1``.
@@ -267,8 +266,6 @@ def window_penalty(task: Zonal, ratio: ArrayLike) -> Array:
     and s = rho / (d - 1), the limit of the price for every sigma and L is ::
 
         (ratio^(-rho / 2) + s ratio^((d - 1) / 2)) / (1 + s) >= 1.
-
-    A ratio below one is a window that is too wide.
 
     Such ratios arise where a window is the best one for a wrong L, sigma or n. If functions are proportional
     to L, the best window is a power of ``n L^2 / sigma^2``, with the exponent of `window_law`.

@@ -73,7 +73,6 @@ def population_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLik
         noise_std: Standard deviation sigma of the label noise, >= 0; it, ``w`` and ``n`` broadcast.
 
     Raises:
-        TypeError: If the task is not rotation invariant.
         ValueError: If an argument is out of range, if the window is too narrow for a class whose spectrum
             falls slowly (ReLU in two dimensions, w beyond about 4e8), or if two quadrature rules differ by
             more than a share of 1e-7 of the bias or of the noise.
@@ -104,8 +103,8 @@ def population_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLik
 def split_risk(task: Zonal, w: ArrayLike, n: ArrayLike, noise_std: ArrayLike) -> SplitRisk:
     """Compute the exact population risk with its bias split into blur and scatter.
 
-    *Blur* is the error of the mean prediction over all contexts. *Scatter* is how much predictions from
-    labels without noise vary around this mean.
+    *Blur* is the error of the mean prediction over all contexts, and *scatter* the variance of predictions
+    without noise around it.
 
     Arguments and exceptions are those of `population_risk`, which is faster.
 

@@ -110,7 +110,6 @@ def heads_risk(
         noise_std: Standard deviation of the label noise, >= 0; it and ``n`` broadcast.
 
     Raises:
-        TypeError: If the task is not rotation invariant.
         ValueError: If an argument is out of range, if a window is so narrow that it hardly contains a token,
             or if the relative error of the risk exceeds 1e-8, as where heads nearly coincide and their values
             cancel.
@@ -151,9 +150,7 @@ def optimal_heads(task: Zonal, n: float, noise_std: float, heads: int = 2) -> He
         heads: Number of heads, 1 to 4.
 
     Raises:
-        TypeError: If the task is not rotation invariant.
-        ValueError: For what `optimal_window` and `heads_risk` refuse, or if ``n`` or ``noise_std`` is not a
-            single number.
+        ValueError: For what `optimal_window` and `heads_risk` refuse.
 
     >>> from icl.tasks import Affine
     >>> found = optimal_heads(Affine(dim=5), n=200, noise_std=0.5)
@@ -465,7 +462,7 @@ def _make_nodes(dim: int, w: float, n: float, order: int) -> tuple[Array, Array,
 def _find_max_degree(w: float, log_end: float) -> float:
     """Return the highest degree l that a window resolves, for an integral that ends at ``s = exp(log_end)``.
 
-    For small s the mean of P_l falls like exp(-18) at ``l = 6 sqrt(|w|)``. For the last s, ``exp(-s E)``
+    For small s the mean of P_l has fallen to exp(-18) at ``l = 6 sqrt(|w|)``. For the last s, ``exp(-s E)``
     turns from 0 to 1 within about ``(2 |w| log_end)^(-1/2)``. `_sum_over_degrees` bounds what higher degrees
     would change.
     """

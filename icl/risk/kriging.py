@@ -55,10 +55,6 @@ def kriging_bounds(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> KrigingBo
         n: Context length, >= 1.
         noise_std: Standard deviation of the label noise, > 0; it and ``n`` broadcast.
 
-    Raises:
-        TypeError: If the task is not rotation invariant.
-        ValueError: If an argument is out of range.
-
     >>> from icl.tasks import Affine
     >>> found = kriging_bounds(Affine(dim=5), n=10**6, noise_std=0.5)
     >>> round(float(10**6 * found.lower), 3), round(float(10**6 * found.upper), 3)

@@ -56,9 +56,6 @@ def length_price(
         noise_std: Standard deviation sigma of the label noise, at least 0.
         rule: A name, or the factor on w, at least 0; it, ``n0``, ``N`` and ``noise_std`` broadcast.
 
-    Returns:
-        The prices, in the broadcast shape.
-
     Raises:
         ValueError: If an argument is out of range, or for what `optimal_window` and `population_risk`
             refuse.

@@ -134,7 +134,7 @@ class Zonal:
 
         Raises:
             ValueError: If the degree is not 0 to a million, or if no expansion with coefficients >= 0 was
-            found.
+                found.
         """
         degree = integer(degree, "degree", 0, MAX_DEGREE)
         return fitted_spectrum(self, degree)

@@ -421,7 +421,7 @@ def make_task(name: str, dim: int, lipschitz: float = 1.0) -> Zonal:
 
     Raises:
         ValueError: For an unknown name, and for ``lipschitz`` other than 1 if the class has no such
-        parameter.
+            parameter.
     """
     found = {key.lower(): kind for key, kind in CLASSES.items()}
     kind = found.get(name.lower()) if isinstance(name, str) else None
