@@ -96,7 +96,7 @@ plt.show()
 #
 # **In short.** On functions that are steeper than in training, the window is too wide and blurs too much. On less
 # steep functions it is too narrow and keeps noise. Both mistakes multiply the least error by a factor, and more
-# examples do not remove it. For ReLU functions in five dimensions the factor is
+# examples do not remove it. For ReLU functions in long contexts and five dimensions the factor is
 # [1.23](<judged:P1.T3.price|ReLU, d = 5, L'/L = 2|.2f>) if they are twice as steep, and
 # [1.26](<judged:P1.T3.price|ReLU, d = 5, L'/L = 0.5|.2f>) if they are half as steep. Theorem 3 has three bounds on
 # the error. Two are true. The third is true for the worst function but not for random ones.
