@@ -123,8 +123,8 @@ plt.show()
 # gives each example the score $x_i^\top Mx_q$, where $M$ is a matrix that pretraining learns. The softmax turns the scores into
 # weights. The prediction is the mean of the labels under these weights.
 #
-# Let us take $M=wI$. Then the score $w\,x_i\cdot x_q$ is large if the example lies near the query. How does the score depend on
-# the distance? On the unit sphere $\|x-x_q\|^2=2-2\,x\cdot x_q$, so that
+# Let us take $M=wI$. Then the score $w\,x_i\cdot x_q$ is large if the example lies near the query. On the unit sphere the score
+# depends only on the distance, because $\|x-x_q\|^2=2-2\,x\cdot x_q$. So
 #
 # $$e^{w\,x\cdot x_q}=e^{w}\,e^{-\frac w2\|x-x_q\|^2}.$$
 #

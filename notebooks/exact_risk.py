@@ -158,8 +158,7 @@ for w in (1.0, 3.0, 10.0, 30.0):
 pd.DataFrame(compared).astype(float).round(4)
 
 # %% [markdown]
-# The sampled and the exact error agree within about one percent, which is what chance leaves with so many contexts. The next
-# figure compares exact and sampled errors for three [classes](#term-class) of functions.
+# The sampled and the exact error agree within about one percent, which is what chance leaves with so many contexts.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 dim = 5
@@ -202,9 +201,10 @@ plots.label_ends(ax)
 plt.show()
 
 # %% [markdown]
-# **Exact and sampled errors.** The error against $w$. Curves are exact, and points are sampled. If the formula is right, chance
-# makes an interval miss its curve once in a hundred thousand times. A star marks the least error of a curve. The curve without a
-# star has its least error at $w=0$, where the prediction is the plain mean of all labels.
+# **Exact and sampled errors.** The error against $w$, for three [classes](#term-class) of functions. Curves are exact, and points
+# are sampled. If the formula is right, chance makes an interval miss its curve once in a hundred thousand times. A star marks the
+# least error of a curve. The curve without a star has its least error at $w=0$, where the prediction is the plain mean of all
+# labels.
 #
 # **Exercise 1.** In the experiment, let the query attend to itself as well, with its own clean label. Which lines do you change?
 # Do the two columns still agree?

@@ -166,8 +166,8 @@ pd.DataFrame(windows).astype(float).round(3)
 #
 # </details>
 #
-# **Exercise 2.** Does the law hold for the smooth steps $f(x)=\frac24\tanh(4\,q\cdot x)$? Compare the exact $w$ with the law at
-# $n=10^4$ and $10^{12}$. Use `asymptotics.sharp_window` for the law.
+# **Exercise 2.** Does the law hold for the smooth steps $f(x)=\frac24\tanh(4\,q\cdot x)$? Compare the exact $w$ at $n=10^4$ and
+# $10^{12}$ with the law, `asymptotics.sharp_window`.
 #
 # <details><summary>Solution</summary>
 #
@@ -196,9 +196,8 @@ pd.DataFrame(windows).astype(float).round(3)
 # - **Few tokens.** With almost no noise the best window contains a handful of examples. Then only a longer context narrows it
 #   further.
 #
-# The next figure shows which kind of weights is best, for each context length $n$ and each roughness. For ReLU functions with the
-# Lipschitz constant $L$ the roughness is $L/\sigma$. For waves $\cos(L\,u\cdot x)$ the roughness is the wavenumber $L$, at a
-# fixed noise.
+# The next figure is a map of these kinds. For ReLU functions with the Lipschitz constant $L$ its *roughness* is $L/\sigma$. For
+# waves $\cos(L\,u\cdot x)$ it is the wavenumber $L$, at a fixed noise.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 low = min(dims)

@@ -138,10 +138,9 @@ shown.style.format(precision=4).format("{:g}", subset=["e"]).hide()
 #
 # ## The experiment
 #
-# Does training find the relevant directions? Draw two random directions in five dimensions. Train a full $5\times5$ matrix $M$ on
-# linear functions of these directions, from a random start. Then split the trained $M$ into two parts. *Inside*, the mean
-# diagonal entry of $B^\top MB$, is the trained $c$. *Outside*, the size of the rest $M-BB^\top MBB^\top$, should be zero. To try
-# another dimension, change the line `d, k = 5, 2`.
+# Does training find the relevant directions? Draw two random directions in five dimensions, and train a full $5\times5$ matrix
+# $M$ on linear functions of these directions. *Inside*, the mean diagonal entry of $B^\top MB$, is then the trained $c$.
+# *Outside*, the size of the rest $M-BB^\top MBB^\top$, should be zero. To try another dimension, change the line `d, k = 5, 2`.
 
 # %% tags=["experiment"]
 import numpy as np
@@ -214,8 +213,7 @@ plt.show()
 # each layer. *Inside* should rise to the exact best $c$ (horizontal line), and *outside* should fall to zero.
 #
 # Divide *outside* by the size of $M$, and call the quotient the *share*. For twenty examples with noise the share ends at
-# [0.05](<judged:P1.T4.learns|d = 5, k = 2, n = 20, $\sigma$ = 0.5|.2f>). Without noise (middle) *inside* stops short of the best
-# $c$, because the error is flat near its minimum.
+# [0.05](<judged:P1.T4.learns|d = 5, k = 2, n = 20, $\sigma$ = 0.5|.2f>).
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 linear_training = {
@@ -267,16 +265,16 @@ judge(
 )
 
 # %% [markdown]
-# <details><summary>What the card judges, and training at other sizes</summary>
+# <details><summary>Where the layers stop, what the card judges, and training at other sizes</summary>
+#
+# Training finds the scale $c$ later than the directions. Without noise (middle) the best $c$ is
+# [15.50](<judged:P1.T4.positive|k = 2, n = 20, $\sigma$ = 0|.2f>). Layers come from below and stop short of this value, because
+# the error is flat near its minimum. With two examples (left) layers end slightly above the best $c$, because the batches are
+# small. Adam stops where its *normalized* step averages to zero, and with small batches the mean gradient is not yet zero there.
 #
 # The card's control are layers that train on linear functions of all directions. They should not find the subspace of $B$, and
 # they do not. The card also judges layers whose inputs lie on one sphere, in the same settings and in contexts of 200 examples
 # without noise.
-#
-# Training finds the scale $c$ later than the directions. Without noise (middle) the best $c$ is
-# [15.50](<judged:P1.T4.positive|k = 2, n = 20, $\sigma$ = 0|.2f>). With two examples (left) layers end slightly above the best
-# $c$, because the batches are small. Adam stops where its *normalized* step averages to zero, and with small batches the mean
-# gradient is not yet zero there.
 #
 # At all sizes that we tried, training finds the subspace if it has enough steps. In our [registered
 # run](../book/audit.md#audit-registered), where the control failed as well, one of five settings contradicted the card: $n=100$
@@ -359,9 +357,9 @@ pd.DataFrame(trained_longer).style.format(precision=3).hide()
 # **Independent parts.** If $u$ and $v$ are independent, the theorem is true for every number $k$ of relevant directions. For
 # $k\ge3$ it is true even without the assumption "$n=2$ or $\sigma=0$".[✓](judged:P1.T4.beyond)
 #
-# **The projection makes the problem smaller.** The talk says that "learning col(B) drastically reduces ICL problem dimension". It
-# does: for noisy labels and $M=cBB^\top$ the least error falls like $n^{-4/(k+3)}$, whatever the dimension $d$ of the inputs is.
-# With the best window that treats all directions alike, the error falls only like $n^{-4/(d+2)}$.
+# **A smaller problem.** The talk says that learning $B$ "drastically reduces ICL problem dimension". For noisy labels and
+# $M=cBB^\top$ the least error falls like $n^{-4/(k+3)}$, whatever the dimension $d$ of the inputs is. With the best window that
+# treats all directions alike, the error falls only like $n^{-4/(d+2)}$.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 projected = pd.DataFrame({"rank": k} | low_rank.risk_slope(k) for k in (2, 3))
