@@ -87,9 +87,12 @@ plots.label_lines(axes[0])
 plt.show()
 
 # %% [markdown]
-# **Bias, noise and the best window.** Left: the bias, the noise for three context lengths, and their sums (thin), against $w$. A
-# star marks the least sum, which moves to the right in longer contexts. Right: the exact best $w$ divided by the law of this page.
-# The ratio tends to one.
+# **Bias, noise and the best window.** Left: two errors against the window parameter $w$, where a large $w$ is a narrow window.
+# The bias,
+# which is the blur of the window, falls. The noise is drawn for three context lengths $n$, and rises. Thin lines are the sums. A star
+# marks the least sum, which moves to the right in longer contexts. Right: the exact best $w$ divided by the law of this page. The
+# ratio
+# tends to one.
 #
 # **In short.** The best $w$ balances two errors: the blur of a wide window and the noise of a narrow one. For functions with a
 # kink, such as ReLU functions, the best $w$ grows like $n^{2/(d+2)}$ with the number $n$ of examples in $d$ dimensions. So the
@@ -100,6 +103,7 @@ plt.show()
 # - The law and its constant: proved, and tested in every dimension of this page by [a card](judged:P1.T2.sharp). At $n=10^{12}$
 #   with $d=5$, $L=1$ and $\sigma=0.5$ the exact best $w$ still differs from the law by
 #   [3.3](<judged:P1.T2.near|ReLU, d = 5, n = 1e12, sigma = 0.5|100*.1f>) %.
+# - The law is for long contexts, with $n$ well above both $(L/\sigma)^d$ and $(\sigma/L)^2$.
 # - Training: [a card](judged:P1.T2.minimizer) for $d=5$, $\sigma=1$, up to 40 examples, and the larger half of the slopes $L$. We
 #   chose this half before the first run, because for small $L$ the best $w$ is too small to measure well. In
 #   [a run at other sizes](../book/audit.md#audit-registered), with contexts of 100 examples and little noise, training stopped
@@ -117,17 +121,17 @@ plt.show()
 # ## Why
 #
 # Look at the left panel. A wide [window](#term-window) averages away the noise of many labels, but it blurs the function. A narrow
-# window, with a large $w$, blurs less and keeps more noise. How much blur, and how much noise?
+# window blurs less and keeps more noise. How much noise, and how much blur?
 #
-# The width of the window is $w^{-1/2}$. A window of this width on a sphere in $d$ dimensions holds a share $w^{-(d-1)/2}$ of all
-# points, up to a constant. So it averages about $n\,w^{-(d-1)/2}$ labels. Their noise has the variance $\sigma^2$ and leaves an
-# error of
+# The width of the window is $w^{-1/2}$, and the sphere has $d-1$ dimensions. So the window holds a share of about
+# $w^{-(d-1)/2}$ of all points, and averages about $n\,w^{-(d-1)/2}$ labels. The noise of a label has the variance $\sigma^2$. The noise
+# of the average is
 #
 # $$\text{noise}\approx\sigma^2\kappa\,\frac{w^{(d-1)/2}}n,\qquad\kappa=\frac{\sqrt\pi}{\Gamma(d/2)\,4^{d/2-1}}.$$
 #
-# For the blur, let the functions be ReLU functions: linear on both sides of a plane through the origin, with a kink there.
-# Their slopes are uniform on $[-L,L]$. Away from the kink the average is right. Within $w^{-1/2}$ of the kink it is wrong by
-# about $L\,w^{-1/2}$. Square this error, and multiply by the share $w^{-1/2}$ of queries that are so near the kink:
+# For the blur, take ReLU functions. They are linear on both sides of a plane through the origin, with a kink at the plane and slopes
+# that are uniform on $[-L,L]$. Away from the kink the average is right. Within $w^{-1/2}$ of the kink it is wrong by about
+# $L\,w^{-1/2}$. Square this error, and multiply by the share $w^{-1/2}$ of queries that are so near the kink:
 #
 # $$\text{bias}\approx\beta\,w^{-3/2},\qquad\beta=\frac{2(2-\sqrt2)}{9\sqrt\pi}\,p_0\,L^2,$$
 #
@@ -136,18 +140,18 @@ plt.show()
 #
 # $$w^*\approx\Big[\frac{3\,\beta\,n}{(d-1)\,\kappa\,\sigma^2}\Big]^{\frac2{d+2}}.$$
 #
-# Notice what the exponent says. In five dimensions ten times as many examples multiply $w$ by about two, so that the window becomes
-# narrower by a little more than a quarter. Steeper functions (larger $L$) want a narrower window, noisier labels (larger $\sigma$)
-# a wider one. Smooth functions have no kink and blur less, and their exponent is $\frac2{d+3}$.
-#
-# The law is for long contexts, with $n$ well above both $(L/\sigma)^d$ and $(\sigma/L)^2$, and the best $w$ comes to it slowly. We
-# can compute the exact best $w$ at any length. The right panel divides it by the law.
+# What does the exponent say? In five dimensions ten times as many examples multiply $w$ by about two. So the window becomes
+# narrower by a little more than a quarter. Steeper functions (larger $L$) want a narrower window, and noisier labels (larger
+# $\sigma$)
+# want a wider one. Smooth functions blur less, and their exponent is $\frac2{d+3}$. The law is for long contexts, and the best $w$
+# comes to it slowly, as the right panel shows.
 #
 # ## The experiment
 #
-# Can a layer find this window by training? We train all entries of the $d\times d$ matrix $M$ in the scores $x_i^\top Mx_q$. Adam
-# starts at $M=0$ and sees fresh random functions at each step. Then we compare the mean of the diagonal of $M$ with the exact best
-# $w$. To try seven dimensions, change the line `dim = 5`.
+# Can a layer find this window by training? We train all entries of the $d\times d$ matrix $M$ in the scores $x_i^\top Mx_q$ of
+# examples $x_i$ and the query $x_q$. Training starts at $M=0$ and sees fresh random functions at each step. Then we compare the
+# mean of
+# the diagonal of $M$ with the exact best $w$. To try seven dimensions, change the line `dim = 5`.
 
 # %% tags=["experiment"]
 import numpy as np
@@ -176,8 +180,8 @@ for n in (10, 20, 40):
 pd.DataFrame(found).round(2)
 
 # %% [markdown]
-# The two columns agree within a few percent, and the third digit depends on the seeds. The next figure compares trained and best
-# $w$ for more slopes, and also for affine functions.
+# The two columns agree within a few percent. The next figure compares trained and best $w$ for more slopes, and also for affine
+# functions.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 tasks = [make(dim, lipschitz=L) for make in (Affine, ReLU) for L in lipschitz_values]
@@ -238,13 +242,13 @@ judge(
 )
 
 # %% [markdown]
-# **Longer contexts need more steps.** Do not stop too early. In a longer context the best $w$ is larger, and the gradient
-# shrinks on the way there. Adam divides the gradient by the root of a running mean of its squares, and by default remembers
-# about a thousand steps. So for a thousand steps the large gradients of the start keep its steps short.
+# **Longer contexts need more steps.** In a longer context the best $w$ is larger, so that the way is longer. The optimizer Adam makes
+# the way slower: it divides each gradient by the size of past gradients, and by default it remembers about a thousand steps.
+# Gradients
+# are large at the start and shrink on the way. So for a thousand steps the large gradients of the start keep Adam's steps short.
 #
-# Is it really the memory? In the left panel below, layers train on contexts of three lengths with little noise. In the
-# right panel $w$ alone moves, by the exact gradient of the error, once with the long memory ($\beta_2=0.999$) and once with
-# a memory of ten steps ($\beta_2=0.9$). Nothing else differs.
+# Is it really the memory? In the right panel below $w$ alone moves, by the exact gradient of the error. It moves once with the usual
+# long memory, and once with a memory of ten steps.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 task = ReLU(dim, lipschitz=4.0)
@@ -303,8 +307,8 @@ plt.show()
 
 # %% [markdown]
 # **Longer contexts need more steps.** The trained $w$ divided by the best $w$ during training. Left: on sampled contexts of
-# three lengths (median of two seeds). Right: by the exact gradient, with the long memory (solid) and the short one
-# (dashed).
+# three lengths (median of two seeds). Right: by the exact gradient, with the long memory ($\beta_2=0.999$, solid) and the short one
+# ($\beta_2=0.9$, dashed).
 #
 # With the short memory the same number of steps leads to the best $w$ at all three lengths. With the long memory training can stop
 # short of the best $w$, because the step size falls to zero at the end.
@@ -314,18 +318,6 @@ plt.show()
 # <details><summary>Solution</summary>
 #
 # The best $w$ falls. In a higher dimension fewer examples are near the query, so that the best window is wider.
-#
-# </details>
-#
-# **Exercise 2.** Run this chapter with half the noise, which takes about a minute:
-# `.venv/bin/python -m icl_book execute theorem2_scaling -p noise_std=0.5`. Which slopes in the last figures change? Why must
-# the exponents of the law stay the same?
-#
-# <details><summary>Solution</summary>
-#
-# The slopes at finite $n$ change: with half the noise $nL^2/\sigma^2$ is larger, so that they are closer to their limits. The
-# exponents of the law depend only on how bias and noise scale with $w$, and not on the size of the noise. With a tenth of the noise
-# the law needs longer contexts, and the card on functions that jump then no longer holds.
 #
 # </details>
 #
@@ -341,9 +333,11 @@ plt.show()
 # > $$\Omega\left(\left(\frac{nL^2}{\sigma^2}\right)^{\frac1d}\right) < w_{KQ} < \mathcal O\left(\left(\frac{nL^2}{\sigma^2}\right)^{\frac2d}\right).$$
 #
 # Here $D(\mathcal F_L^+)$ is the [ReLU class](#term-class) of the functions above, and $w_{KQ}$ is our $w$. The theorem is true for
-# these functions.[✓](judged:P1.T2.upper) The theorem allows exponents of $n$ from $\frac1d$ to $\frac2d$. The exponent of the law,
-# $\frac2{d+2}$, lies inside this range for $d\ge3$ and equals its lower end for $d=2$. That no other matrix is better is proved for
-# every $n$ [in the appendix](certificates.ipynb).
+# these functions.[✓](judged:P1.T2.upper) It allows exponents of $n$ from $\frac1d$ to $\frac2d$. The exponent of the law,
+# $\frac2{d+2}$, lies in this range. That no other matrix is better is proved for every $n$ [in the appendix](certificates.ipynb).
+#
+# Do not expect to see the exponent $\frac2{d+2}$ in short contexts. In five dimensions with up to a thousand examples the best $w$
+# grows much faster than the law. So the cards use much longer contexts.
 #
 # <details><summary>What is assumed, and what we test</summary>
 #
@@ -387,13 +381,20 @@ judge(
 )
 
 # %% [markdown]
+# ## For specialists
+#
+# ### The exponent, length by length
+#
+# The exponent of the law lies inside the range of Theorem 2 for $d\ge3$ and equals its lower end for $d=2$.
+#
 # The cards test with which exponents the best $w$ grows in $n$ and in $L/\sigma$. Since the law depends on $nL^2/\sigma^2$, the
 # exponent of $L/\sigma$ is twice the exponent of $n$. The control is a window as wide as the distance to the nearest example: its
 # exponent exceeds the upper bound, as it must.
 #
-# One cannot see the exponent in a simulation. In five dimensions the local exponent, the slope of $\log w^*$ in $\log n$, is far
-# from its limit at every $n$ that one can simulate, as the next figure shows. The cards therefore take the slope between two much
-# longer contexts, at which the law gives $w^*=3\cdot10^4$ and $w^*=10^5$.
+# The next figure has the local exponent, the slope of $\log w^*$ in $\log n$. In five dimensions with up to a thousand examples the
+# local exponent is far above its limit. Then it falls a little below the limit and comes back slowly. The cards therefore take
+# the slope between two much longer contexts, at which the law gives
+# $w^*=3\cdot10^4$ and $w^*=10^5$.
 
 # %% figure={"alt": "One small panel for each dimension, local slope against context length. The ReLU slopes approach 2/(d+2), the affine slopes 2/(d+3). For d = 2 the affine slope of two fifths lies below the printed range.", "name": "fig-slopes"} jupyter={"source_hidden": true} tags=["hide-input"]
 slopes = theorem2_scaling.local_slopes(over_decades)
@@ -421,6 +422,18 @@ plt.show()
 # **The exponent, length by length.** Exact local slope of $\log w^*$ in $\log n$. Dotted lines show its limit. The shaded
 # band is the range of Theorem 2 for ReLU functions, and affine functions are drawn for comparison.
 #
+# **Exercise 2.** Run this chapter with half the noise, which takes about a minute:
+# `.venv/bin/python -m icl_book execute theorem2_scaling -p noise_std=0.5`. Which slopes in the last figure change? Why must
+# the exponents of the law stay the same?
+#
+# <details><summary>Solution</summary>
+#
+# The slopes at finite $n$ change: with half the noise $nL^2/\sigma^2$ is larger, so that they are closer to their limits. The
+# exponents of the law depend only on how bias and noise scale with $w$, and not on the size of the noise. With a tenth of the noise
+# the law needs longer contexts, and the card on functions that jump then no longer holds.
+#
+# </details>
+#
 # **Exercise 3.** Fit the exponent from contexts that are short enough to simulate. Take ReLU functions in $d=5$ with
 # $L=\sigma=1$ and contexts of $10$ to $10^4$ tokens, and fit the slope of $\log w^*$ in $\log n$. How far is the fitted
 # slope from $\frac2{d+2}$?
@@ -437,8 +450,6 @@ plt.show()
 # fall with $n$ and are still above $\frac27$ at $10^4$ tokens.
 #
 # </details>
-#
-# ## For specialists
 #
 # ### The law for every class
 #
