@@ -78,8 +78,9 @@ plt.show()
 # **In short.** If inputs differ in length, attention with a larger $w$ need not look closer at the query. It prefers long inputs in
 # the query's direction: with Gaussian inputs it looks around $w$ times the query. For linear functions this is right at $w=1$, so in
 # longer and longer contexts the best $w$ stops there. With a million examples in five dimensions it is
-# [0.991](<judged:P1.G.stops|Gaussian, d = 5, n = 1e+06, sigma = 0.5|.3f>). On a sphere of inputs with the same mean squared length it
-# is [19.5](<judged:P1.G.stops|sphere, d = 5, n = 1e+06, sigma = 0.5|.1f>), and it grows without end. If only the directions of inputs
+# [0.991](<judged:P1.G.stops|Gaussian, d = 5, n = 1e+06, sigma = 0.5|.3f>). If the inputs have
+# the same mean squared length but lie on a sphere, the best $w$ is
+# [19.5](<judged:P1.G.stops|sphere, d = 5, n = 1e+06, sigma = 0.5|.1f>) and grows without end. If only the directions of inputs
 # matter to the labels, normalize the inputs.
 #
 # <details><summary>How sure?</summary>

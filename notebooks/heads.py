@@ -365,7 +365,8 @@ judge(
 # $\omega_i\,(v+c\,(s_i-\bar s))$. This weight is negative if the score is far below the mean, so we have a negative lobe again.
 #
 # How much does the derivative gain? In the next table *gain* is the least error of a single head, divided by that of one head with
-# its derivative. Likewise *two* is the gain of two heads, and *added* is the gain of two heads whose values must be positive.
+# its derivative. Likewise *two* is the gain of two heads. In the longest context *added* is the gain of two heads whose values must
+# be positive.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 rows = []
@@ -565,8 +566,8 @@ pd.DataFrame(changes).style.format(precision=2).hide()
 #
 # </details>
 #
-# Heads that start alike can still gain a little. *Turn* one head a little to the left of the query and the other a little to the
-# right. The error falls, but far less than with a head that is subtracted:
+# Heads that start alike can still gain a little, if one of them *turns* to the left of the query and the other to the right. Their
+# error falls, but far less than with a head that is subtracted:
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 J = torch.zeros(largest, largest, dtype=torch.float64)
@@ -607,10 +608,10 @@ pd.DataFrame(turns).style.format(precision=2).hide()
 #
 # However many heads there are, they predict a weighted sum of the labels. The best sum whose weights do not depend on the labels is
 # called [kriging](#term-kriging). Is there a better predictor? A ReLU function is determined by a few numbers: a direction, two
-# slopes and a level. *Least squares* finds the numbers that fit the labels best. Take ReLU functions with $d=5$ and 20,000
-# examples. One head has [23](<judged:P1.H.bayes|d = 5, n = 20000, one head|.0f>) times the error of least squares, and kriging
-# still has at least [8.6](<judged:P1.H.bayes|d = 5, n = 20000, floor|.1f>) times this error ([figure](#fig-bayes)). So more heads
-# cannot help here.
+# slopes and a level. *Least squares* finds the numbers that fit the labels best. Take ReLU functions with $d=5$ and
+# 20,000 examples. One head has [23](<judged:P1.H.bayes|d = 5, n = 20000, one head|.0f>) times the error of least squares. Kriging
+# still has at least [8.6](<judged:P1.H.bayes|d = 5, n = 20000, floor|.1f>) times the error of least squares ([figure](#fig-bayes)).
+# So more heads cannot help here.
 #
 # ## In language models
 #
@@ -1219,9 +1220,9 @@ judge(
 # One softmax head has positive weights. Is its distance from kriging due to the shape of its window, or to the sign? Consider
 # smooth functions in long contexts. Among positive weights that depend only on the distance, those of Epanechnikov are best. (In
 # one dimension this is a classical result: [Epanechnikov, 1969](cite:epanechnikov1969);
-# [Wand and Jones, 1995](cite:wand1995kernel).) Even against them softmax loses less than a factor of $e^2/4$ in every dimension. Against weights of
-# both signs it can lose any factor ([the theorem](certificates.ipynb#proofs-heads)). Where softmax has nearly nothing to gain, as
-# for jumps on the globe, the best second head need not even be negative.
+# [Wand and Jones, 1995](cite:wand1995kernel).) Even against them softmax loses less than a factor of $e^2/4$ in every dimension.
+# Against weights of both signs it can lose any factor ([the theorem](certificates.ipynb#proofs-heads)). Where softmax has nearly
+# nothing to gain, as for jumps on the globe, the best second head need not even be negative.
 #
 # <details><summary>What is assumed, and what we test</summary>
 #
