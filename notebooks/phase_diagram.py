@@ -319,7 +319,7 @@ pd.DataFrame(resolved).astype(float).round(4).style.format("{:g}").hide()
 # %% [markdown]
 # In the shortest context equal weights are best. The labels near the query then say hardly anything about the value at the query,
 # so that the mean of all labels is the better guess. In longer contexts a window about a wavelength wide becomes better, and
-# $w^*$ **jumps** from zero to a positive value.
+# $w^*$ **jumps** to this window.
 #
 # <details><summary>A very fast wave, by hand</summary>
 #
@@ -328,8 +328,8 @@ pd.DataFrame(resolved).astype(float).round(4).style.format("{:g}").hide()
 # $\frac12(1+\sum_i\omega_i^2)$. The nearest neighbor, which puts the weight $1$ on one token, has the error $1$. Equal weights
 # $\omega_i=\frac1n$ have the error $\frac12(1+\frac1n)$, which is $\frac{21}{40}$ for $n=20$.
 #
-# At the length at which a window begins to help, the error as a function of $w$ has two minima. One is at $w=0$, and at the other
-# the window is about a wavelength wide.
+# Where $w^*$ jumps, the error as a function of $w$ has two minima. At one of them the weights are equal or nearly equal, and at
+# the other the window is about a wavelength wide.
 #
 # </details>
 #
