@@ -290,7 +290,7 @@ def _describe_wrong_entry(value: Any, name: str) -> str:
         entries = np.array(_convert_arrays(value), dtype=object)
     except ValueError:
         return ragged
-    # in a data frame a whole column tends to be wrong
+    # the loop goes column by column, since in a data frame a whole column tends to be wrong
     for reversed_index in np.ndindex(entries.shape[::-1]) if entries.ndim else ():
         at = reversed_index[::-1]
         entry = entries[at]

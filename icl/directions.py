@@ -206,7 +206,7 @@ class _Start:
 
 
 def _find_start(X: Array, y: Array, group: NDArray[np.intp]) -> _Start:
-    """Return the better of the two starts."""
+    """Return the better of the two starts that `_Start` describes."""
     starts = []
     units_of = {"none": np.ones(X.shape[1])}
     # for a single column both starts are the same

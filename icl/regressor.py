@@ -281,12 +281,7 @@ class SoftmaxAttentionClassifier(_Scored, ClassifierMixin, _Attention):  # type:
     """Classify by softmax attention: the probability of a class is the weight of its training rows.
 
     The window minimizes the Brier score of labels that are left out: the squared error of the probabilities.
-    Standardize columns of unequal scale first.
-
-    Args:
-        w: As for `SoftmaxAttentionRegressor`.
-        place: As for `SoftmaxAttentionRegressor`.
-        metric: As for `SoftmaxAttentionRegressor`.
+    Parameters and advice are those of `SoftmaxAttentionRegressor`.
 
     Attributes:
         classes_: The classes, sorted.

@@ -156,18 +156,10 @@ def take_step(
     """Return the state of S x K units, (3, S, K, ...), after a step on one batch.
 
     The state has three parts: the matrices theta, Adam's means of the gradients, and Adam's means of the
-    squared gradients.
-
-    Args:
-        state: The state before the step.
-        rates: Initial step sizes, (S, K, 1, 1).
-        x: As in `gradient`.
-        y: As in `gradient`.
-        factors: Three numbers: the step size as a share of the initial one, and the numbers by which Adam
-            divides its two means, because they begin at zero.
-        width: As in `gradient`.
-        activation: As in `gradient`.
-        adam: Whether the step is that of Adam; otherwise it is plain gradient descent.
+    squared gradients. ``rates``, (S, K, 1, 1), are the initial step sizes. ``factors`` are three numbers: the
+    step size as a share of the initial one, and the numbers by which Adam divides its two means, because they
+    begin at zero. Unless ``adam``, the step is plain gradient descent. The other arguments are those of
+    `gradient`.
     """
     theta, mean, square = state
     step = gradient(theta, x, y, width, activation)

@@ -13,13 +13,8 @@ Derivation. Let omega_i be the weights and s_i the scores. Define ``C = E sum om
     bias = (1 / d) (r^2 ((w - 1)^2 + w (2 - w) C - 6 w^2 D) + d C),   noise = sigma^2 C.
 
 For many tokens the weighted mean ``sum omega_i x_i`` tends to ``w x_q``. Its mean squared distance from this
-limit is ``d C + tau^2 (C - 6 D)``. `icl.risk.numerics.gaussian_moments.query_means` averages these over r,
-which has the chi law.
-
-Limit. Given the query, a token with the law N(0, I) has, under the weights ``exp(w x . x_q)``, the law
-N(w x_q, I). For n to infinity the prediction tends to ``E f(g + w x_q)`` with ``g ~ N(0, I)``. For linear
-functions the limit is ``w f(x_q)``. The mean squared distance from the limit falls like a power of n, whose
-exponent `distance_exponent` depends on w.
+limit is ``d C + tau^2 (C - 6 D)``. `icl.risk.numerics.gaussian_moments.query_means` averages these numbers
+over r, which has the chi law. The mean distance falls like a power of n (`distance_exponent`).
 """
 
 from __future__ import annotations

@@ -142,8 +142,9 @@ class ReLU(Zonal):
     def spectrum(self, degree: int) -> tuple[Array, float]:
         # With t = q.x, f is (l1-l2)/2 t + (l1+l2)/2 |t| + b, and |t| has even degrees.
         degree = integer(degree, "degree", 0, MAX_DEGREE)
-        # Both squares have the mean `scale`. So a_1 is scale / d, and |t| gives a_l = scale N_l E[|t| P_l]^2
-        # for even l. By Rodrigues' formula, E[|t| P_{l+2}] / E[|t| P_l] = -(l-1) / (l+d+1).
+        # The factors (l1-l2)/2 and (l1+l2)/2 have the mean square `scale`. So a_1 is scale / d, and a_l is
+        # scale N_l E[|t| P_l]^2 for even l. By Rodrigues' formula, E[|t| P_{l+2}] / E[|t| P_l] = -(l-1) /
+        # (l+d+1).
         d, scale = self.dim, self.lipschitz**2 / 6
         # a[i] is the coefficient of degree 2 i
         even = np.arange(0.0, _last_degree(d, degree) + 1, 2)
