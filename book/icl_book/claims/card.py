@@ -80,7 +80,7 @@ def write_line(record: Mapping[str, Any]) -> str:
 
 
 def badge(verdict: str, grade: Grade | str | None) -> str:
-    """Return the word that a page shows for a verdict; for *established* it is one of `KNOWN`."""
+    """Return the word that a page shows for a verdict; for *established*, that of `KNOWN`."""
     return KNOWN[Grade(grade)] if grade and verdict == Verdict.ESTABLISHED else verdict
 
 

@@ -220,7 +220,8 @@ class Claim:
     result: str = ""
     #: A function from a case's labels to the permitted range, a closed range that includes the tolerance.
     rule: Rule | None = None
-    #: The verdict that a run must have, or the build fails. The default is the usual one.
+    #: The verdict that a run must have, or the build fails. By default it follows from `why_not` and
+    #: `authority`.
     expected: Verdict | None = None
     grade: Grade | None = None
     #: The range of the statement, or ``"there is"``, ``"in the limit"``, ...

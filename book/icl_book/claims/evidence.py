@@ -112,7 +112,6 @@ def interval_cases(
     Raises:
         ValueError: As `exact_cases`, and if a value lies outside its interval.
     """
-    # A table without rows may lack the columns, too.
     if not len(frame):
         return []
     labels = _find_label_columns(frame, [value, low, high], labels)
@@ -144,7 +143,6 @@ def attained_cases(
     """
     if low is not None and high is not None:
         raise ValueError(f"low = {low}, high = {high}: a search has one proved end")
-    # A table without rows may lack the columns, too.
     if not len(frame):
         return []
     labels = _find_label_columns(frame, [value, low, high], labels)
@@ -174,7 +172,6 @@ def sampled_cases(
         ValueError: If a column is missing, if a value is not finite, if a case has fewer than two samples, or
             if it has one sample twice.
     """
-    # A table without rows may lack the columns, too.
     if not len(frame):
         return []
     labels = _find_label_columns(frame, [value, samples], labels)

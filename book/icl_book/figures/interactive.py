@@ -1,10 +1,7 @@
 """Interactive figures from tables that a notebook computed: sliders, a marked best value, a reset button.
 
-The page does not compute science: the script beside this module looks numbers up, multiplies them by squares
-of sliders and adds them. Both axes are logarithmic. In a trial on one table, Vega-Lite needed 2.2 MB of
-scripts (0.5 MB compressed) and a page that allows ``eval``, and its sliders were 129 px wide and read out
-positions, not values. Our script has 12 KB, travels in the cell's output, so that it runs in JupyterLab too,
-and follows the page's theme.
+The script beside this module looks numbers up, multiplies them by squares of sliders and adds them. Both axes
+are logarithmic. The script travels in the cell's output, so that it runs in JupyterLab, too.
 """
 
 from __future__ import annotations
@@ -44,16 +41,15 @@ def interactive(
     """Build a figure with sliders from a tidy table.
 
     Without scripts a page shows a picture of the curves at ``start``. A *setting* of a table is one value of
-    each slider that is a column of the table. The slider ``x`` does not count.
+    each slider, except ``x``, that is a column of the table.
 
     Args:
-        frame: One row for each setting and each ``x``. A curve has a gap where a row is missing or a value is
-            NaN.
+        frame: One row for each setting and each ``x``. A curve has a gap where a row or a value is missing.
         x: Column of the horizontal axis. It is also a slider, which moves along the curves.
         y: For each curve its column and its label, at most four. The first curve sets the vertical axis,
             unless ``ylim`` does. The others have the colors of their labels (`plots.colors`).
-        sliders: For each slider its column, in ``frame`` or in ``best``, and its label, which may end with a
-            unit in parentheses. Every value of the column is a stop. A column of texts becomes a menu.
+        sliders: For each slider its column, in ``frame`` or in ``best``, and its label. Every value of the
+            column is a stop. A column of texts becomes a menu.
         start: For each slider the stop at which it starts.
         labels: Names of the horizontal and of the vertical axis.
         experiment: What to try, with the word "move".
@@ -63,12 +59,12 @@ def interactive(
             column ``x`` and that of the first curve.
         squares: For some columns of ``frame``, the slider whose square multiplies them. If the first curve is
             not a column, it is the sum of these products, e.g. risk = L^2 bias + sigma^2 noise.
-        told: For some columns of ``frame`` with one number for each setting, a sentence below the figure.
-            The number replaces ``{}`` in the sentence.
-        scene: An HTML element with SVGs. It stands above the curves, or beside them if it has the class
-            ``beside``. The radius of its circles with ``data-scale`` is this scale times the value of the
-            slider ``x``, or times the best ``x`` if the circle has the class ``best``. Parts of the scene
-            with ``data-when``, a JSON mapping from sliders to stops, are seen at these stops only.
+        told: For some columns of ``frame`` with one number for each setting, a sentence below the figure, in
+            which the number replaces ``{}``.
+        scene: An HTML element with SVGs, above the curves, or beside them if it has the class ``beside``. The
+            radius of its circles with ``data-scale`` is this scale times the value of the slider ``x``, or
+            times the best ``x`` if the circle has the class ``best``. Parts with ``data-when``, a JSON
+            mapping from sliders to stops, are seen at these stops only.
         ylim: Ends of the vertical axis.
 
     Raises:
@@ -79,9 +75,8 @@ def interactive(
         tables["best"] = best
     stops = {}
     for name in sliders:
-        # A slider stops at the values of its column in the first table that has this column.
+        # A slider stops at the values of the first table with its column.
         values = next(table[name] for table in tables.values() if name in table).drop_duplicates()
-        # Numbers are sorted, and texts keep their order.
         if values.dtype.kind in "iuf":
             values = values.sort_values()
         stops[name] = values.tolist()
@@ -103,15 +98,13 @@ def interactive(
         {"name": name, "label": sliders[name], "stops": values, "start": values.index(start[name])}
         for name, values in stops.items()
     ]
-    # For each table these are the sliders that are columns of it, with their stops. The slider ``x`` moves
-    # along the curves, and is left out.
+    # For each table these are the sliders that are columns of it, with their stops.
     keys = {
         name: {slider: stops[slider] for slider in sliders if slider in table and slider != x}
         for name, table in tables.items()
     }
     data["tables"] = {name: pack(table, keys[name]) for name, table in tables.items()}
 
-    # The picture shows the rows in which every slider has the value that ``start`` gives it.
     at_start = pd.Series({slider: start[slider] for slider in keys["curves"]})
     shown = frame[(frame[[*keys["curves"]]] == at_start).all(axis=1)]
     products = pd.DataFrame({c: shown[c] * start[s] ** 2 for c, s in data["squares"].items()})
@@ -132,7 +125,7 @@ def interactive(
     plt.close(ax.figure)
     # An unescaped "<" in a text could end the script that holds the data.
     table = json.dumps(data, separators=(",", ":")).replace("<", r"\u003c")
-    # The style sheet takes the colors of all curves but the first from these variables.
+    # The style sheet takes colors from these variables.
     colors = "".join(
         f"--light-{i}:{shade};--dark-{i}:{plots.on_dark(shade)};"
         for i, shade in enumerate(shades, start=1)
@@ -154,20 +147,14 @@ def pack(frame: pd.DataFrame, stops: Mapping[str, list[Any]]) -> dict[str, Any]:
     """Pack the columns of a tidy table as arrays for the script of an interactive figure.
 
     A *key* is a column of ``stops``, and a *setting* is one value of each key. A column becomes an array with
-    one axis for each key, in the order of ``stops``, and a last axis for the rows of a setting. The axis of a
-    key is left out if the column does not depend on this key. If all rows of a setting are equal, in every
-    setting, the last axis has length one. Missing rows are NaN.
-
-    Args:
-        frame: The table.
-        stops: For each key its values, in the order along its axis.
+    one axis for each key and a last axis for the rows of a setting. The axis of a key is left out if the
+    column does not depend on the key, and the last axis has length one if the rows of each setting are equal.
+    Missing rows are NaN.
 
     Returns:
         ``rows``, the largest number of rows of a setting, and ``columns``. For each column the latter has
-        ``keys``, the keys on which it depends, and ``data``, the array as base64 of little-endian float32,
-        whose relative error is 6e-8.
+        ``keys``, the keys on which it depends, and ``data``, the array as base64 of little-endian float32.
     """
-    # A row has a position along the axis of each key, and its number among the rows of its setting.
     codes = [pd.Index(values).get_indexer(frame[key]) for key, values in stops.items()]
     row = frame.groupby([*stops]).cumcount().to_numpy() if stops else np.arange(len(frame))
     shape = (*map(len, stops.values()), int(row.max()) + 1)
@@ -178,12 +165,10 @@ def pack(frame: pd.DataFrame, stops: Mapping[str, list[Any]]) -> dict[str, Any]:
         needed: list[str] = []
         # The loop begins at the last axis, because a removed axis changes the numbers of those after it.
         for axis, key in reversed([*enumerate(stops)]):
-            # A column that is constant along an axis does not depend on the key of the axis.
             if np.array_equal(values, np.roll(values, 1, axis), equal_nan=True):
                 values = values.take(0, axis)
             else:
                 needed.insert(0, key)
-        # If all rows are equal, in every setting, one of them is kept.
         if np.array_equal(values, np.roll(values, 1, -1), equal_nan=True):
             values = values[..., :1]
         columns[name] = {"keys": needed, "data": base64.b64encode(values.tobytes()).decode()}

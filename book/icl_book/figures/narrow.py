@@ -20,20 +20,17 @@ from traitlets import ObjectName, Unicode
 from icl_book.figures import plots
 from icl_book.provenance import NARROW_MIME
 
-#: Width of a narrow drawing in inches. With its rim it is 338 px wide, as the column of a phone is.
+#: Width in inches of a narrow drawing, which with its rim is as wide as the column of a phone.
 WIDTH = 3.4
-#: A figure up to this width in inches is narrow already. A phone would shrink the text of a wider one below
-#: 9 px.
+#: A phone would shrink the text of a wider figure below 9 px.
 MAX_WIDTH = 4.2
 #: Blank inches on each side of a drawing.
 RIM = 0.1
-#: Heights of a panel in inches, without its labels. Each of six or more panels has the smaller height. Panels
-#: with equal scales on both axes keep their shape instead.
+#: Heights of a panel in inches, without its labels.
 MIN_PANEL_HEIGHT, MAX_PANEL_HEIGHT = 1.8, 2.4
 #: A panel of this width in inches leaves room for labels at the ends of its lines.
 MIN_LABELED_WIDTH = 1.7
-#: Height of a line of text in inches. The texts at the ticks of an axis get enough lines that they do not
-#: overlap.
+#: Height in inches of a line of text at the ticks of an axis.
 LINE_HEIGHT = 0.19
 #: Height in inches of a label at the end of a line.
 LABEL_HEIGHT = 15 / 72
@@ -51,8 +48,8 @@ class _Formatter(BaseFormatter):
 def attach(shell: Any) -> None:
     """Let a kernel keep the narrow drawing of each figure that it shows.
 
-    To draw a narrow figure changes the figure. So only runs of the book call this function, and not the
-    kernel of a user, who may draw the figure again.
+    A narrow drawing changes the figure, which a user may draw again. So only runs of the book call this
+    function.
     """
     made = _Formatter(parent=shell.display_formatter)
     made.for_type(Figure, svg)  # type: ignore[no-untyped-call]
@@ -62,9 +59,8 @@ def attach(shell: Any) -> None:
 def svg(figure: Figure) -> str | None:
     """Draw a figure again for a narrow screen, as SVG text.
 
-    The figure must have been drawn once, as a kernel does, and it keeps the narrow layout. Each panel gets
-    its own copy of the labels that it shared with other panels. A figure that is already narrow, or whose
-    panels do not stand in one grid, stays as it is, and the result is None.
+    The figure must have been drawn once, as a kernel does, and it keeps the narrow layout. The result is None
+    for a figure that is already narrow, or whose panels do not stand in one grid.
     """
     if figure.get_figwidth() <= MAX_WIDTH or not stack(figure):
         return None
@@ -78,13 +74,13 @@ def stack(figure: Figure) -> bool:
 
     If they did not, nothing is changed.
     """
-    # For each place (row, column) of the grid these are its axes. There are two if a panel has scales on both
-    # sides.
+    # These are the axes at each place (row, column). A panel may have scales on both sides, and thus two
+    # axes.
     cells: dict[tuple[int, int], list[Axes]] = {}
     grids = set()
     for ax in figure.axes:
         if (place := ax.get_subplotspec()) is None:
-            # This is a scale of colors, which does not stand in a grid. It stays beside its panels.
+            # A scale of colors does not stand in a grid, and stays beside its panels.
             continue
         grids.add(place.get_gridspec())
         cells.setdefault((place.rowspan.start, place.colspan.start), []).append(ax)
@@ -92,7 +88,6 @@ def stack(figure: Figure) -> bool:
         return False
     highest = MAX_PANEL_HEIGHT if len(cells) < 6 else MIN_PANEL_HEIGHT
     heights = [_choose_height(axes[0], highest) for _, axes in sorted(cells.items())]
-    # A second scale of a panel keeps its own name.
     for (row, column), (ax, *_) in sorted(cells.items()):
         _write_names(ax, cells, row, column)
     grid = GridSpec(len(cells), 1, figure=figure, height_ratios=heights)
@@ -100,11 +95,9 @@ def stack(figure: Figure) -> bool:
         for ax in axes:
             ax.set_subplotspec(grid[i])
     if isinstance(engine := figure.get_layout_engine(), ConstrainedLayoutEngine):
-        # These are inches above and below each panel.
         engine.set(h_pad=0.08)
     height = sum(heights) + BELOW_PANEL * len(cells)
     if len(cells) == 1:
-        # A figure of one panel does not get higher than it was.
         height = min(height, figure.get_figheight())
     figure.set_size_inches(WIDTH, height)
     return True
@@ -119,10 +112,10 @@ def _choose_height(ax: Axes, highest: float) -> float:
     # With this height the panel keeps the shape that it has in the wide drawing.
     box = ax.get_window_extent()
     height = float(box.height / box.width) * (WIDTH - BESIDE_PANEL)
-    # The scales are equal, so the panel keeps its shape. It does not get higher than in the wide drawing.
+    # The scales are equal, so the panel keeps its shape.
     if ax.get_aspect() != "auto":
         return min(height, float(box.height) / ax.figure.dpi)
-    # The text at each tick gets as many lines as the text with the most lines has.
+    # The texts at all ticks get as many lines as the longest.
     line_counts = [text.get_text().count("\n") + 1 for text in ax.get_yticklabels()]
     return max(
         min(max(height, MIN_PANEL_HEIGHT), highest),
@@ -133,12 +126,12 @@ def _choose_height(ax: Axes, highest: float) -> float:
 def _write_labels(figure: Figure) -> None:
     """Write the labels of lines again, because the panels have new sizes.
 
-    Labels stand at the ends of lines, or beside lines. If the labels of one of these kinds have no room, they
-    go into a legend below the panels. The entries of all legends of the figure go there, too.
+    If the labels at ends, or those beside lines, have no room, they go into a legend below the panels,
+    together with the entries of all legends.
     """
     legend = _remove_legends(figure)
     if any(text.get_label() == plots.AT_END for ax in figure.axes for text in ax.texts):
-        # This layout makes the widths of the panels known. The labels at ends still take their room in it.
+        # In this layout the labels at ends still take their room.
         figure.draw_without_rendering()
     if ends := _remove_labels(figure, plots.AT_END):
         if min(ax.get_window_extent().width for ax in ends) > MIN_LABELED_WIDTH * figure.dpi:
@@ -155,8 +148,7 @@ def _write_labels(figure: Figure) -> None:
 
 def _remove_legends(figure: Figure) -> dict[str, Any]:
     """Remove all legends, and return for each name in them an artist that has this name."""
-    # The handles of a legend are small drawings that belong to it. A new legend needs the artist in a panel
-    # instead, if there is one of this name.
+    # The handles of a legend belong to it. A new legend needs the artist in a panel instead.
     named: dict[str, Any] = {}
     for ax in figure.axes:
         handles, names = ax.get_legend_handles_labels()
@@ -171,13 +163,10 @@ def _remove_legends(figure: Figure) -> dict[str, Any]:
 
 
 def _remove_labels(figure: Figure, kind: str) -> dict[Axes, int]:
-    """Remove the labels of one kind, `plots.AT_END` or `plots.BESIDE`.
-
-    Return how many labels were removed from each panel that had any.
-    """
+    """Remove the labels of a kind, `plots.AT_END` or `plots.BESIDE`, and return their numbers by panel."""
     counts = {}
     for ax in figure.axes:
-        # What `get_label` returns is not the text, but the kind that `plots` has given it.
+        # The label of an artist is not its text, but the kind that `plots` has given it.
         texts = [text for text in ax.texts if text.get_label() == kind]
         for text in texts:
             text.remove()
@@ -187,11 +176,7 @@ def _remove_labels(figure: Figure, kind: str) -> dict[Axes, int]:
 
 
 def _make_higher(figure: Figure, counts: dict[Axes, int]) -> None:
-    """Make a figure higher by the height that labels lack, in the panel that lacks most.
-
-    ``counts`` has the number of labels of each panel. In a figure of one panel the labels then fit one above
-    the other. Several panels share the added height, so that a panel may get less than its labels lack.
-    """
+    """Make a figure higher by the height that labels lack, in the panel that lacks most."""
     lacking = [
         count * LABEL_HEIGHT - ax.get_window_extent().height / figure.dpi
         for ax, count in counts.items()
@@ -200,23 +185,19 @@ def _make_higher(figure: Figure, counts: dict[Axes, int]) -> None:
 
 
 def _write_names(ax: Axes, cells: dict[tuple[int, int], list[Axes]], row: int, column: int) -> None:
-    """Give a panel the names of axes, the tick labels and the title that it shared with other panels.
-
-    ``row`` and ``column`` are its place in ``cells``.
-    """
+    """Give a panel the names of axes, the tick labels and the title that it shared with other panels."""
     # A drawing without axes has no names.
     if not ax.axison:
         return
     in_row = [cells[place][0] for place in sorted(cells) if place[0] == row]
     in_column = [cells[place][0] for place in sorted(cells) if place[1] == column]
-    # A name is taken from the nearest panel that has one. Each of these lists begins with the panel itself.
+    # A name is taken from the nearest panel that has one.
     left = in_row[in_row.index(ax) :: -1]
     below = in_column[in_column.index(ax) :]
     above = in_column[in_column.index(ax) :: -1]
     ax.set_ylabel(next(filter(None, (other.get_ylabel() for other in left)), ""))
     ax.set_xlabel(next(filter(None, (other.get_xlabel() for other in below)), ""))
-    # In a wide drawing with several columns, the title of a column stands above its first panel only. Each
-    # other panel of the column gets a copy.
+    # The title of a column stands above its first panel only.
     if len(in_row) > 1 and not ax.get_title():
         ax.set_title(next(filter(None, (other.get_title() for other in above)), ""))
     # Of panels that share an axis, the lowest one of a column and the first one of a row have tick labels.
@@ -229,6 +210,6 @@ def _write_names(ax: Axes, cells: dict[tuple[int, int], list[Axes]], row: int, c
 def _show_tick_labels(axis: Axis, shown: Axis, side: str) -> None:
     """Show the tick labels of an axis if ``shown``, an axis of the same row or column, shows its own."""
     for which in ("major", "minor"):
-        # If the setting is missing, major ticks have labels, and minor ticks do not.
+        # By default major ticks have labels, and minor ticks do not.
         visible = shown.get_tick_params(which=which).get(side, which == "major")
         axis.set_tick_params(which=which, **{side: visible})

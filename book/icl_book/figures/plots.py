@@ -1,8 +1,7 @@
 """The figures' style: theme and palette, and the marks that all chapters draw with.
 
-An exact number is a line, a sampled one a point with its interval, in every figure. The file ``icl.mplstyle``
-beside this module sets the theme and the palette, which is distinguishable with the common forms of color
-blindness, and every series also has its own marker or label.
+An exact number is a line, a sampled one a point with its interval, in every figure. The palette is
+distinguishable with the common forms of color blindness, and every series also has its own marker or label.
 """
 
 from __future__ import annotations
@@ -37,10 +36,8 @@ from icl_book.markup import environment, format_number
 if TYPE_CHECKING:
     from icl.risk import SplitRisk
 
-#: The settings of matplotlib that all figures have.
 STYLE = Path(__file__).with_name("icl.mplstyle")
 
-#: Colors of series, in order.
 PALETTE = tuple(
     matplotlib.rc_params_from_file(STYLE, use_default_template=False)["axes.prop_cycle"].by_key()[
         "color"
@@ -48,8 +45,7 @@ PALETTE = tuple(
 )
 _BLUE, _RED, _GREEN, _PURPLE, *_, _DARK = PALETTE
 
-#: A color for each role, so that the same thing looks the same in every chapter, in drawn and live figures.
-#: None of the three errors is blue, because links and theorems are.
+#: A color for each role. None of the three errors is blue, because links and theorems are.
 COLORS = {
     "exact": _DARK,
     "sampled": _RED,
@@ -76,22 +72,20 @@ COLORS = {
 #: green and blue are one minus this matrix times what they were.
 _DARKENS = np.array([[-0.574, 1.43, 0.144], [0.426, 0.43, 0.144], [0.426, 1.43, -0.856]])
 
-#: Markers of sampled series, in order.
 MARKERS = "os^Dv<>"
 
-#: Texts that `label_ends` and `label_lines` write have these artist labels. Legends leave out labels that
-#: begin with "_".
+#: Artist labels of the texts of `label_ends` and `label_lines`. Legends leave out labels that begin with "_".
 AT_END, BESIDE = "_at end", "_beside"
 
 #: Distance between two labels of `label_ends` in points.
 _SPACING = 14.0
-#: `label_lines` takes a pixel darker than this for a drawn thing, and a lighter one for shading or the grid.
+#: `label_lines` takes a darker pixel for a drawn thing, and a lighter one for shading or the grid.
 _MAX_INK = 180
 #: `label_lines` keeps this many pixels around a label free.
 _GAP = 5
-#: A label this many pixels away from other lines is far enough from them for `label_lines`.
+#: At this many pixels a label is far enough from other lines for `label_lines`.
 _FAR = 40
-#: A name of a row of `table` that has up to this many characters fits on one line.
+#: A name of a row of `table` with up to so many characters fits on one line.
 _MAX_NAME = 24
 
 
@@ -129,10 +123,7 @@ _SCIENTIFIC = re.compile(r"(?<![\w.])(\d(?:\.\d+)?)e([+-]?\d+)(?![\w.])")
 
 
 def fill_template(template: str, value: Any) -> str:
-    """Fill a template for the text of a figure, and write powers of ten from 100,000 on as its axes do.
-
-    ``n = {:g}`` with 30000.0 becomes ``n = 30000``, and with 1e6 it becomes ``n = $10^{6}$``.
-    """
+    """Fill a template for the text of a figure, and write powers of ten from 100,000 on as its axes do."""
     text = _WRITTEN_OUT.sub(lambda found: f"1e{len(found[0]) - 1}", template.format(value))
     return _SCIENTIFIC.sub(_write_power, text)
 
@@ -150,10 +141,7 @@ def write_minus(text: str) -> str:
 
 
 def style() -> None:
-    """Set the book's figure style, whatever was set before; in a notebook also SVG without a time stamp.
-
-    From then on all logarithmic axes have the labels of `_Powers`.
-    """
+    """Set the book's figure style, also the labels of logarithmic axes, whatever was set before."""
     plt.style.use(["default", STYLE])
     scale.register_scale(_LogScale)
     if get_ipython() is not None:
@@ -186,21 +174,19 @@ def exact_curve(
     color: Any = COLORS["exact"],
     **line: Any,
 ) -> Any:
-    """Draw exact values as a solid line without markers, and return it; ``line`` are other properties."""
+    """Draw exact values as a solid line without markers, and return it."""
     return ax.plot(x, y, label=label, color=color, zorder=2, **line)[0]
 
 
 def colors(levels: Iterable[Any]) -> dict[Any, Any]:
     """Return a color for each value of a column.
 
-    If all values are numbers, the shades go from light to dark in the order in which the values first occur.
-    Otherwise a value that is a role of `COLORS` has the color of the role. The other values get the remaining
-    colors of the palette in turn.
+    Numbers get shades from light to dark in the order in which they first occur, roles of `COLORS` their
+    colors, and other values the remaining colors of the palette in turn.
     """
     levels = list(dict.fromkeys(levels))
     if all(isinstance(level, (int, float, np.number)) for level in levels):
-        # The palest shade has a contrast of 3 : 1 to white, which labels and lines need. Shades beyond 0.95
-        # look alike.
+        # Lines need a contrast of 3 : 1 to white. Shades beyond 0.95 look alike.
         places = np.linspace(0.4, 0.95, len(levels))
         shades = matplotlib.colormaps["viridis_r"](places)[:, :3]
         return dict(zip(levels, map(tuple, shades), strict=True))
@@ -227,8 +213,8 @@ def panels(
         log: Which axes are logarithmic: "", "x", "y" or "xy".
         title: Template of a panel's title.
         facets: ``wrap``, the largest number of panels in a row, by default 4; ``height``, the height of a row
-            in inches, by default 3.4 if a row has one or two panels, else 2.8; and arguments of
-            ``plt.subplots``, of which ``sharex`` and ``sharey`` are true by default.
+            in inches; and arguments of ``plt.subplots``, of which ``sharex`` and ``sharey`` are true by
+            default.
 
     Returns:
         For each value of the column its panel.
@@ -249,7 +235,6 @@ def panels(
     out = dict(zip(levels, axes.ravel(), strict=False))
     for i, (level, ax) in enumerate(out.items()):
         ax.set(title=fill_template(title, level), **{f"{axis}scale": "log" for axis in log})
-        # Only panels at the lower and the left edge say what their axes are.
         ax.set_xlabel(labels[0] if i + across >= len(levels) else "")
         ax.set_ylabel(labels[1] if i % across == 0 else "")
     return out
@@ -303,8 +288,8 @@ def points(
 ) -> None:
     """Draw sampled values of a table as points with intervals, a color and marker for each value of ``hue``.
 
-    ``ends`` are the columns of the low and the high end of the intervals. ``marks`` are other properties of
-    the points. The other arguments are those of `lines`.
+    ``ends`` are the columns of the low and the high end of the intervals. The other arguments are those of
+    `lines`.
 
     Raises:
         ValueError: If a value lies outside its interval.
@@ -335,7 +320,7 @@ def _split_series(
     axes: Axes | Mapping[Any, Axes], frame: pd.DataFrame, hue: str, col: str | None
 ) -> Iterator[tuple[Axes, Any, pd.DataFrame]]:
     """Yield the panel, the value of ``hue`` and the rows of each series of a table."""
-    # Without a column of panels the rows are grouped by ``hue`` twice, which is the same as once.
+    # Without a column of panels, grouping by ``hue`` twice is the same as once.
     for (panel, level), group in frame.groupby([col or hue, hue], sort=False):
         yield axes[panel] if isinstance(axes, Mapping) else axes, level, group
 
@@ -344,12 +329,9 @@ def label_ends(*panels: Axes) -> None:
     """Write the label of each line to the right of its last point, in its color, in place of a legend.
 
     Call this function when scales and limits are set. Labels that would overlap are moved apart.
-
-    Args:
-        panels: Panels of one figure; lines without a label stay without one.
     """
     assert isinstance(panels[0].figure, Figure)
-    # One layout is enough, because the labels do not change the heights of panels.
+    # The labels do not change the heights of panels.
     panels[0].figure.draw_without_rendering()
     for ax in panels:
         _label_ends(ax)
@@ -357,14 +339,14 @@ def label_ends(*panels: Axes) -> None:
 
 def list_labeled(ax: Axes) -> list[tuple[str, Line2D]]:
     """Return the label and the line of each line, or series of points, that has a label."""
-    # The label of points with intervals belongs to a container, of which the line is the first element.
+    # The label of points with intervals belongs to a container that begins with their line.
     bars = {c[0]: str(c.get_label()) for c in ax.containers if isinstance(c, ErrorbarContainer)}
     named = [(bars.get(line, str(line.get_label())), line) for line in ax.get_lines()]
     return [(name, line) for name, line in named if not name.startswith("_")]
 
 
 def _label_ends(ax: Axes) -> None:
-    """Write the labels of one panel as `label_ends` does, each at the last finite point of its line."""
+    """Write the labels of one panel as `label_ends` does."""
     ends = []
     for name, line in list_labeled(ax):
         points = np.asarray(line.get_xydata())
@@ -373,7 +355,7 @@ def _label_ends(ax: Axes) -> None:
             ends.append((name, line, shown[-1]))
     if not ends:
         return
-    # Heights and shifts are in points. An inch has 72 points.
+    # An inch has 72 points.
     points_per_pixel = 72 / ax.figure.dpi
     heights = ax.transData.transform([end for _, _, end in ends])[:, 1] * points_per_pixel
     bottom, top = ax.bbox.intervaly * points_per_pixel
@@ -394,17 +376,17 @@ def _label_ends(ax: Axes) -> None:
 def _spread(heights: NDArray[np.float64], bottom: float, top: float) -> NDArray[np.float64]:
     """Move heights in points apart, by the least sum of squared moves, and return the moved heights.
 
-    Each moved height is between ``bottom`` and ``top``, and any two differ by at least `_SPACING`. If there
-    is not enough room for all, the highest ones are above ``top``.
+    They lie between ``bottom`` and ``top``, unless there is not enough room, and differ by at least
+    `_SPACING`.
     """
     # This import is slow, and few figures have labels at ends.
     from scipy.optimize import isotonic_regression
 
     order = heights.argsort(kind="stable")
     steps = _SPACING * np.arange(len(heights))
-    # Two heights are far enough apart if they still rise after these steps are subtracted.
+    # Two heights are far enough apart if they still rise without these steps.
     rising = isotonic_regression(heights[order] - steps).x
-    # The highest gets the last step back, and must then be at most ``top``.
+    # The highest gets the last step back.
     spread = np.empty_like(heights)
     spread[order] = rising.clip(bottom, max(bottom, top - steps[-1])) + steps
     return spread
@@ -413,22 +395,16 @@ def _spread(heights: NDArray[np.float64], bottom: float, top: float) -> NDArray[
 def label_lines(*panels: Axes) -> None:
     """Write beside each line its label, in the color of the line, where nothing else is drawn.
 
-    This function is for lines that come together at their ends, or run on to the edge of the panel. Call it
-    when all else is drawn. If a label fits nowhere next to its line, a legend below the figure shows all
-    labels instead.
-
-    Args:
-        panels: Panels of one figure; lines without a label stay without one.
+    This is for lines that come together at their ends, or run on to the edge of the panel. Call it when all
+    else is drawn. If a label fits nowhere next to its line, a legend below the figure shows all labels
+    instead.
     """
     if not write_beside(*panels):
         label_below(*panels)
 
 
 def write_beside(*panels: Axes) -> bool:
-    """Write beside each line its label, as `label_lines` does, and return whether this was possible.
-
-    If one label has no place, none is written.
-    """
+    """Write labels as `label_lines` does, if all have a place; return whether."""
     figure = panels[0].figure
     assert isinstance(figure, Figure)
     taken = _find_ink(figure)
@@ -450,7 +426,7 @@ def _find_ink(figure: Figure) -> NDArray[np.bool_]:
     figure.savefig(drawn, format="rgba", dpi="figure")
     width, height = figure.canvas.get_width_height()
     pixels = np.frombuffer(drawn.getvalue(), np.uint8).reshape(height, width, 4)
-    # In a pixel of a strong color, at least one of red, green and blue is dark.
+    # A strong color has at least one dark component.
     ink: NDArray[np.bool_] = pixels[::-1, :, :3].min(axis=2) < _MAX_INK
     return ink
 
@@ -458,8 +434,8 @@ def _find_ink(figure: Figure) -> NDArray[np.bool_]:
 def _place_label(ax: Axes, name: str, line: Line2D, taken: NDArray[np.bool_]) -> Text | None:
     """Write a label near its line and far from other lines; return it, or None if it has no place.
 
-    ``taken`` marks the pixels of the panel that are drawn on. The pixels of the label are added to them. Row
-    0 is at the bottom.
+    ``taken`` marks the pixels of the panel that are drawn on, to which those of the label are added. Row 0 is
+    at the bottom.
     """
     words: dict[str, Any] = {"ha": "center", "va": "center", "transform": ax.transAxes}
     text = ax.text(0.5, 0.5, name, color=line.get_color(), label=BESIDE, **words)
@@ -491,22 +467,20 @@ def _find_place(
 ) -> tuple[int, int] | None:
     """Return the row and column of the best center of a label, or None if it has no place.
 
-    A box of this size around the center must lie in the panel and must not meet a pixel that is taken. It
-    must be nearer to the label's line than to other lines and to the edges of the panel. The best place
-    maximizes a difference: the distance to the nearest other line or edge, which counts as `_FAR` if it is
-    larger, minus twice the distance to the label's line.
+    A box of this size around the center must lie in the panel, must not meet a pixel that is taken, and must
+    be nearer to the label's line than to other lines and edges. The best place is far from these, up to
+    `_FAR`, and near the label's line.
     """
     # This import is slow, and few figures need it.
     from scipy.ndimage import distance_transform_edt, maximum_filter, minimum_filter
 
     # The edge of the panel counts as another line.
     edged = np.pad(on_others[1:-1, 1:-1], 1, constant_values=True)
-    # The filters compute for each pixel the maximum, or minimum, over the box around it. Pixels outside the
-    # panel count as taken.
+    # Each filter takes the extreme over the box around a pixel. Pixels outside the panel count as taken.
     overlaps = maximum_filter(taken, size, mode="constant", cval=True)
     to_line = minimum_filter(distance_transform_edt(~on_line), size)
     to_others = minimum_filter(distance_transform_edt(~edged), size)
-    # If the line does not have a pixel in the panel, `to_line` means nothing, and no place is allowed.
+    # Without a pixel of the line in the panel `to_line` means nothing.
     allowed = ~overlaps & (to_line < to_others) & on_line.any()
     if not allowed.any():
         return None
@@ -521,8 +495,7 @@ def _mark_pixels(ax: Axes, lines: Sequence[Line2D], shape: tuple[int, ...]) -> N
     for line in lines:
         path = line.get_path().transformed(line.get_transform())
         if line.get_linestyle() != "None":
-            # A hundred points on each segment stand for the line. The gaps between them are small beside a
-            # label.
+            # A hundred points on each segment stand for the line.
             path = path.interpolated(100)
         places = np.asarray(path.vertices) - ax.bbox.p0
         inside = ((places >= 0) & (places < shape[::-1])).all(axis=1)
@@ -539,10 +512,7 @@ def label_below(*panels: Axes) -> None:
 
 
 def legend_below(figure: Figure, handles: Mapping[str, Any]) -> None:
-    """Write a legend of names and their artists below a figure, and make the figure higher by the legend.
-
-    The legend has as many columns as fit into the width of the figure, and at most four.
-    """
+    """Write a legend of names and their artists below a figure, and make the figure higher by the legend."""
     for columns in (4, 3, 2, 1):
         legend = figure.legend(
             list(handles.values()), list(handles), loc="outside lower center", ncols=columns
@@ -555,10 +525,10 @@ def legend_below(figure: Figure, handles: Mapping[str, Any]) -> None:
 
 
 def guide(ax: Axes, x0: float, y0: float, slope: float, label: str, decades: float = 2.0) -> Any:
-    """Draw a power law ``y0 (x / x0) ** slope`` as a dashed gray line on log-log axes.
+    """Draw a power law ``y0 (x / x0) ** slope`` as a dashed gray line on log-log axes, and return it.
 
-    The line starts at ``(x0, y0)`` and spans ``decades`` powers of ten in x. If ``decades`` is negative, it
-    runs to the left. The label stands below the middle of the line. The line is returned.
+    The line starts at ``(x0, y0)`` and spans ``decades`` powers of ten in x, to the left if negative. The
+    label stands below its middle.
 
     Raises:
         ValueError: If an axis is not logarithmic or the start not positive.
@@ -588,9 +558,9 @@ def matrix(
 ) -> Any:
     """Draw a matrix as a heat map that also prints its numbers, and return the mesh.
 
-    ``rows`` and ``columns`` are the names beside the rows and below the columns, and ``fmt`` is the format of
-    the numbers. The color scale runs from ``-limit`` to ``limit``. By default ``limit`` is the largest
-    absolute entry. Panels that are compared need the same ``limit``.
+    ``rows`` and ``columns`` are names, and ``fmt`` is the format of the numbers. The color scale runs from
+    ``-limit`` to ``limit``, by default the largest absolute entry. Panels that are compared need the same
+    ``limit``.
 
     Raises:
         ValueError: If ``values`` is not a matrix of finite numbers.
@@ -598,7 +568,7 @@ def matrix(
     values = np.asarray(values, dtype=float)
     if values.ndim != 2 or not np.isfinite(values).all():
         raise ValueError(f"values: shape {values.shape}; must be a matrix of finite numbers")
-    # The scale of a matrix of zeros ends at 1, because a scale needs two different ends.
+    # A scale needs two different ends, also for a matrix of zeros.
     limit = limit or float(np.abs(values).max()) or 1.0
     ax.grid(False)
     names = {"xticklabels": list(columns) or False, "yticklabels": list(rows) or False}
@@ -632,9 +602,8 @@ def table(frame: pd.DataFrame, columns: Mapping[str, str], caption: str) -> HTML
 
     Args:
         frame: The table.
-        columns: For the head of each column, a template that the values of a row fill, e.g.
-            ``{"class": "{task}", "$w^*$, interval": "{w:.2f} [{low:.2f}, {high:.2f}]"}``. ``$...$`` in any
-            text is mathematics.
+        columns: For the head of each column, a template that the values of a row fill, e.g. ``{"class":
+            "{task}", "$w^*$, interval": "{w:.2f} [{low:.2f}, {high:.2f}]"}``.
         caption: What the numbers are, and from which machine.
 
     Raises:
@@ -642,7 +611,6 @@ def table(frame: pd.DataFrame, columns: Mapping[str, str], caption: str) -> HTML
     """
     form, heads = _Formatter(), list(columns)
     rows = [[form.vformat(columns[h], (), row) for h in heads] for row in frame.to_dict("records")]
-    # Names of rows are not broken if each of them fits on one line.
     short = all(len(name) <= _MAX_NAME for name, *_ in rows)
     page = environment().get_template("figures/table.html.j2")
     return HTML(page.render(heads=heads, rows=rows, caption=caption, short=short))

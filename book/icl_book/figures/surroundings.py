@@ -33,10 +33,9 @@ def surroundings(
 ) -> str:
     """Draw round maps of what is around a place, as SVG text for `icl_book.figures.interactive`.
 
-    The figure has three sliders. ``map`` chooses what is shaded, and ``n`` how many known places are drawn.
-    The slider that moves along the curves is the radius in km of a solid circle. A dashed circle has the best
-    radius. Without scripts the maps stay as they are at the start, when both circles have the best radius.
-    The file ``interactive.css`` has the classes of the parts.
+    The slider ``map`` chooses what is shaded, and ``n`` how many known places are drawn. The slider that
+    moves along the curves is the radius in km of a solid circle. A dashed circle has the best radius. Without
+    scripts the maps stay as they are at the start, when both circles have the best radius.
 
     Args:
         star: The place as a unit vector (3,), not a pole.
@@ -58,14 +57,14 @@ def surroundings(
     east /= np.linalg.norm(east)
     # The rows are the directions east, north and up.
     frame = np.array([east, np.cross(up, east), up])
-    # Here the radius of a map is 1, and in the drawing it is `SIZE`.
+    # The radius of a map is 1 here.
     along = (np.arange(STRIPS) + 0.5) * 2 / STRIPS - 1
     width = 2 * SIZE / STRIPS
     right, upward = np.meshgrid(along, -along)
     distance = np.hypot(right, upward)
     x, y, z = frame @ known.T
     angle_to_star = np.arccos(z.clip(-1, 1))
-    # At the star itself `arctan2` returns 0. Any direction will do there, because the distance is 0.
+    # At the star, where `arctan2` returns 0, any direction will do.
     bearing = np.arctan2(x, y)
     # The second coordinate of a drawing points down, to the south.
     direction = np.array([np.sin(bearing), -np.cos(bearing)])
@@ -73,16 +72,15 @@ def surroundings(
     drawn = []
     for i, reach in enumerate(reaches):
         angle = distance * reach / radius
-        # At the star this would be 0 / 0. The number of strips is even, so that the star is between two
-        # strips.
+        # The number of strips is even, so that the star is between two strips.
         sideways = np.sin(angle) / distance
         # These are the places of the map's points, (rows from north, columns, 3).
         grid = np.stack([sideways * right, sideways * upward, np.cos(angle)], -1) @ frame
         parts = []
         for name, is_shaded in shaded.items():
             inside = np.pad(is_shaded(grid) & (distance <= 1), [(0, 0), (1, 1)])
-            # In a row a shaded piece begins where this is 1, and ends where it is -1. `nonzero` finds both
-            # row by row, so the k-th end belongs to the k-th beginning.
+            # A shaded piece begins at 1 and ends at -1. `nonzero` finds both row by row, so the k-th end
+            # belongs to the k-th beginning.
             edges = np.diff(inside.astype(int), axis=1)
             rows, begins = np.nonzero(edges == 1)
             _, ends = np.nonzero(edges == -1)
@@ -93,10 +91,9 @@ def surroundings(
             )
             part = f'<path class="shaded" stroke-width="{width:g}" d="{path}"/>'
             parts.append(_mark_stops(part, {"map": [name]}, start))
-        # Each count adds the places that the count before it, or 0, does not have.
         for n, fewer in zip(counts, [0, *counts], strict=False):
             new = slice(fewer, n)
-            # An angle times the radius of the sphere is a length on the ground, as `reach` is.
+            # An angle times the radius is a length on the ground.
             on_map = angle_to_star[new] * radius < reach
             places = (
                 direction[:, new][:, on_map] * angle_to_star[new][on_map] * radius / reach * SIZE
@@ -106,12 +103,12 @@ def surroundings(
             stops = {"n": [m for m in counts if m >= n]}
             parts.append(_mark_stops(f'<path class="known" d="{dots}"/>', stops, start))
         scale = SIZE / reach
-        # `str` makes clear to the type checker that `float` can read the best radius.
+        # `str` is for the type checker.
         circles = "".join(
             f'<circle class="{name}" data-scale="{scale:.6g}" r="{scale * float(str(start["best"])):.1f}"/>'
             for name in ("around", "around best")
         )
-        # Two units around a map leave room for the line of its edge, and sixteen below it for the words.
+        # Two units leave room for the line of the edge, and sixteen for the words.
         rim = SIZE + 2
         drawn.append(
             f'<svg viewBox="{-rim} {-rim} {2 * rim} {2 * rim + 16}"><clipPath id="icl-reach-{i}">'

@@ -33,9 +33,7 @@ def unroll(
 ) -> str:
     """Draw labels against angles, as HTML with SVG drawings, for `icl_book.figures.interactive`.
 
-    The figure has the slider ``w``. Without scripts the drawing stays as it is at the start. The file
-    ``interactive.css`` has the classes of the parts: ``tick`` is a line at the query, and ``answer`` is the
-    prediction at the query.
+    The figure has the slider ``w``. Without scripts the drawing stays as it is at the start.
 
     Args:
         angles: Angles of the examples in degrees, from -180 to 180.
@@ -57,10 +55,10 @@ def unroll(
             for a, b, r in zip(_scale_angle(angles), _scale_label(labels), radii, strict=True)
             if r > SMALLEST
         )
-        # The page shows the group of the stop at which the slider stands, and hides the others.
+        # The page shows the group of the stop at which the slider stands.
         hidden = "" if w == start else " hidden"
         when = html.escape(json.dumps({"w": [w]}))
-        # The height of the answer has a decimal, like that of the curve on which the answer lies.
+        # The answer lies on the curve, whose heights have a decimal.
         answer = f'cx="{_scale_angle(query):.0f}" cy="{_scale_label(prediction[at_query]):.1f}"'
         parts.append(
             f'<g data-when="{when}"{hidden}><g class="weights">{discs}</g>'

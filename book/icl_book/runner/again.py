@@ -19,27 +19,21 @@ from icl_book.runner.plan import plan, refuse_other_seeds
 from icl_book.runner.record import collect, readings
 from icl_book.runner.schedule import schedule
 
-#: The folder of the tables.
 FOLDER = Path("_build") / "replications"
 
 
 def replicate(seeds: Sequence[int], jobs: str, profile: str = "") -> int:
     """Judge every sampled verdict again with each root seed, and print the verdicts that change.
 
-    Two tables are written into ``_build/replications``, as CSV and as Parquet:
-
-    - ``verdicts`` has a row for each verdict and for each outcome of a reading, and a column for each seed.
-      The book's own seed is 0.
-    - ``cases`` has a row for each measured number behind these verdicts and each seed.
-
-    ``jobs`` and ``profile`` are arguments of `icl_book.runner.schedule.schedule`.
+    Two tables are written into ``_build/replications``. ``verdicts`` has a row for each verdict and for each
+    outcome of a reading, and a column for each seed, of which 0 is the book's own. ``cases`` has a row for
+    each measured number and each seed.
 
     Returns:
         The exit status. It is zero if every notebook ran to its end, whatever its verdicts are.
 
     Raises:
-        BadInput: If a seed is not an integer from 1 to 2**31 - 1; if ``ICL_SEED`` is set and is not 0,
-            because the book has the seed 0; and if `schedule` raises it.
+        BadInput: If a seed is not an integer from 1 to 2**31 - 1, if ``ICL_SEED`` is set, or as `schedule`.
     """
     refuse_other_seeds()
     for seed in seeds:
@@ -47,11 +41,10 @@ def replicate(seeds: Sequence[int], jobs: str, profile: str = "") -> int:
             raise BadInput(f"seed={seed}: must be an integer from 1 to 2**31 - 1")
     columns: dict[str, pd.Series] = {}
     cases = []
-    # These are the notebooks with sampled verdicts. They are known after the runs with the book's own seed 0.
+    # The notebooks with sampled verdicts are known after the runs with the book's own seed 0.
     names: list[str] | None = None
     for seed in [0, *seeds]:
         runs = [run for run in plan("quick", seed=seed) if names is None or run.name in names]
-        # A status other than zero is a failure.
         if status := schedule(runs, jobs, profile):
             return status
         found = [collect(run.path) for run in runs]
@@ -79,10 +72,7 @@ def rests_on_samples(card: Mapping[str, Any]) -> bool:
 
 
 def collect_outcomes(cards: Sequence[Mapping[str, Any]]) -> pd.Series:
-    """Return the outcomes of all readings of cards, and their verdicts.
-
-    The index of the series is the claim and the reading, or the claim and the word "verdict".
-    """
+    """Return the verdicts of cards and the outcomes of their readings, by claim and reading, or "verdict"."""
     found = {}
     for card in cards:
         found[card["id"], "verdict"] = card["verdict"]

@@ -21,9 +21,8 @@ from icl_book.runner.pairs import number_cells
 from icl_book.runner.plan import Run, address, read_allowed_verdicts, read_defaults
 from icl_book.runner.record import check_whole, describe_surprises, extract_results, seal
 
-#: A run prints its progress at most once in this many seconds.
 MIN_SECONDS_BETWEEN_LINES = 10.0
-#: The name of the kernel of `kernel_home`, which runs this Python interpreter.
+#: The name of the kernel of `kernel_home`.
 KERNEL = "icl-book"
 #: The program of the kernel: ``python -m ipykernel_launcher`` inside `icl_book.lean.program`.
 LAUNCHER = """
@@ -32,24 +31,20 @@ from icl_book import lean
 with lean.program():
     runpy.run_module("ipykernel_launcher", run_name="__main__")
 """
-#: Of each notebook and preset, this many executed notebooks are kept.
+#: Of each notebook and preset, so many executed notebooks are kept.
 MAX_KEPT = 5
 
 
 def execute(run: Run, label: str = "") -> Path:
-    """Execute a notebook through papermill, unless this run is already done.
+    """Execute a notebook through papermill, unless this run is already done; return the path of the result.
 
-    If another process is executing the same run, this one waits for its result. Each line that is printed
-    begins with ``label``, for example ``"1 of 2"``.
-
-    Returns:
-        The path of the executed notebook.
+    If another process is executing the same run, this one waits for its result.
 
     Raises:
         BadInput: If a cell fails, the kernel dies, the notebook lacks its footer, the sources have changed
-            since the run was planned, or a verdict is not one that `_find_surprises` allows. For the book it
-            is raised, too, if a cell writes to standard error. The cells run so far are then in
-            ``<name>.<digest>.failed.ipynb``, and the reason is in the ``.failed.txt`` beside it.
+            since the run was planned, or a verdict is not allowed; for the book also if a cell writes to
+            standard error. The cells run so far are then in ``<name>.<digest>.failed.ipynb``, and the reason
+            is in the ``.failed.txt`` beside it.
         OSError: If a file cannot be written.
     """
     shown = f"[{label}] {run.name}" if label else run.name
@@ -67,7 +62,7 @@ def execute(run: Run, label: str = "") -> Path:
         print(f"{shown}: started {run}", flush=True)
         try:
             node = _papermill(run, shown)
-            # A reader who explores may have warnings, but the book may not.
+            # Readers may have warnings, but the book may not.
             if not run.exploring:
                 _refuse_warnings(node)
             found = extract_results(node)
@@ -99,15 +94,11 @@ def _refuse_warnings(node: Any) -> None:
 
 
 def _find_surprises(run: Run, cards: list[dict[str, Any]]) -> list[str]:
-    """Return a line for each unexpected verdict, see `icl_book.runner.record.describe_surprises`.
-
-    A run with values of a reader (``run.exploring``) may have any verdict. A run of a preset may have those
-    that the preset allows, see `icl_book.runner.plan.read_allowed_verdicts`.
+    """Return a line for each unexpected verdict.
 
     Raises:
-        BadInput: If the sources have changed since the run was planned. Also if a run of a preset has a
-            verdict that the preset does not allow. A preset that allows any verdict allows no unexpected
-            one in a run of which some card, not necessarily that one, lacks cases.
+        BadInput: If the sources have changed since the run was planned, or if a verdict is not one that the
+            preset allows. A run with values of a reader may have any.
     """
     if address(run.name, run.overrides, run.root_seed, run.device) != run.digest:
         raise BadInput("notebook, code, lock or data changed since it was planned; run again")
@@ -115,7 +106,6 @@ def _find_surprises(run: Run, cards: list[dict[str, Any]]) -> list[str]:
     from icl_book.claims.card import list_empty_parts
 
     allowed = read_allowed_verdicts(run.preset)
-    # `describe_surprises` leaves out what the preset allows, but with "any" it lists all unexpected verdicts.
     found = describe_surprises(cards, allowed)
     # A card that lacks cases is a slip of the chapter, which would hide behind "any".
     unfit = allowed != "any" or any(list_empty_parts(card) for card in cards)
@@ -127,18 +117,13 @@ def _find_surprises(run: Run, cards: list[dict[str, Any]]) -> list[str]:
 def _papermill(run: Run, shown: str) -> Any:
     """Run all cells of a notebook, and return the notebook with its outputs and a checksum.
 
-    Each line of progress begins with ``shown``. The cells run so far are also written to ``run.failed``.
-    `execute` removes this file if all goes well.
-
-    Raises:
-        BadInput: If a cell fails, the kernel dies, or the file cannot be written.
+    The cells run so far are also written to ``run.failed``, which `execute` removes if all goes well.
     """
     import jupytext
     import papermill
     from traitlets.config import Config
 
     start = last = time.perf_counter()
-    # These are the cells that were begun, with their outputs so far.
     begun: list[Any] = []
 
     def note_start(cell: Any, cell_index: int) -> None:
@@ -146,7 +131,7 @@ def _papermill(run: Run, shown: str) -> Any:
         begun.append(cell)
         now = time.perf_counter()
         if now - last > MIN_SECONDS_BETWEEN_LINES:
-            # If there are parameters, papermill adds a cell for them.
+            # Papermill adds a cell for parameters.
             count = len(node.cells) + bool(run.overrides)
             print(f"{shown}: cell {cell_index + 1} of {count}, {now - start:.0f} s", flush=True)
             last = now
@@ -156,7 +141,7 @@ def _papermill(run: Run, shown: str) -> Any:
     node.metadata["icl"] = asdict(run) | {"parameters": read_defaults(run.name) | run.overrides}
     try:
         with kernel_home(run) as connection:
-            # Papermill would replace a name in braces. A doubled brace stands for a brace of the path.
+            # Papermill would replace a name in braces, and writes a doubled brace as one.
             failed = re.sub("[{}]", r"\g<0>\g<0>", str(run.failed))
             done = papermill.execute_notebook(
                 node,
@@ -170,10 +155,9 @@ def _papermill(run: Run, shown: str) -> Any:
                 cwd=ROOT / "notebooks",
                 config=Config(KernelManager=connection),
                 extra_arguments=[
-                    # The kernel logs only what is critical, and does not write a history of its cells.
                     "--IPKernelApp.log_level=50",
                     "--HistoryManager.enabled=False",
-                    # What a library writes without Python, such as C code, goes to the terminal.
+                    # What C code writes goes to the terminal.
                     "--IPKernelApp.capture_fd_output=False",
                 ],
                 on_cell_start=note_start,
@@ -202,13 +186,11 @@ def kernel_home(run: Run) -> Iterator[dict[str, str]]:
     """Set up a kernel with its own folder, apart from other kernels and from the settings of the user.
 
     The kernel runs this Python interpreter, because ``python3`` may be another one. The kernel inherits the
-    environment variables of this process. They are changed inside the ``with`` block, and restored at its
-    end.
+    environment variables of this process, which are changed inside the ``with`` block.
 
     Yields:
-        The settings of the connection to the kernel. It goes through sockets in the folder of the kernel,
-        because kernels that start at the same moment can pick the same port. If the path of the folder is too
-        long for sockets, it goes through ports.
+        The settings of the connection to the kernel, through sockets in its folder, because kernels that
+        start at the same moment can pick the same port.
     """
     from ipykernel.kernelspec import write_kernel_spec
 
@@ -219,7 +201,7 @@ def kernel_home(run: Run) -> Iterator[dict[str, str]]:
             "PYTHONPATH": os.pathsep.join(paths),
             "PYTHONHASHSEED": "0",
         }
-        # Only runs for the book have figures for phones, see `icl_book.figures.narrow`.
+        # Only runs for the book have figures for phones.
         os.environ["ICL_NARROW"] = "" if run.exploring else "1"
         os.environ |= {
             "IPYTHONDIR": folder,
@@ -229,7 +211,7 @@ def kernel_home(run: Run) -> Iterator[dict[str, str]]:
         }
         command = [sys.executable, "-c", LAUNCHER, "-f", "{connection_file}"]
         write_kernel_spec(Path(folder, "kernels", KERNEL), {"argv": command})
-        # An empty file takes the place of the user's settings of Matplotlib.
+        # An empty file replaces the user's settings of Matplotlib.
         Path(folder, "matplotlibrc").touch()
         os.environ |= {"JUPYTER_PATH": folder, "MATPLOTLIBRC": f"{folder}/matplotlibrc"}
         # The debugger would warn of frozen modules on standard error.
@@ -237,8 +219,8 @@ def kernel_home(run: Run) -> Iterator[dict[str, str]]:
         # Without this variable the kernel uses its inline backend.
         os.environ.pop("MPLBACKEND", None)
         connection = {"connection_file": f"{folder}/kernel.json"}
-        # The path of a socket is the folder and a short name such as ``k-1``. It may have at most 107
-        # characters, and with fewer than 90 in the folder there is room for the name.
+        # The path of a socket, the folder and a short name, may have at most 107 characters. Ports replace it
+        # otherwise.
         if len(folder) < 90:
             connection |= {"transport": "ipc", "ip": f"{folder}/k"}
         try:
@@ -249,14 +231,11 @@ def kernel_home(run: Run) -> Iterator[dict[str, str]]:
 
 
 def _remove_old(run: Run) -> None:
-    """Remove what papermill wrote for this run, and the reason of an earlier failure.
-
-    For the book also old runs of the same notebook and preset are removed, all but the last `MAX_KEPT`.
-    """
+    """Remove what failures left of this run, and all but the last of the book's runs of this notebook."""
     for failure in (run.failed, run.reason):
         failure.unlink(missing_ok=True)
     if not run.exploring:
-        # Two suffixes are the digest and ``.ipynb``. The file of a failed run has a third one.
+        # The file of a failed run has a third suffix.
         found = [p for p in run.path.parent.glob(f"{run.name}.*.ipynb") if len(p.suffixes) == 2]
         for old in sorted(found, key=lambda p: p.stat().st_mtime)[:-MAX_KEPT]:
             old.unlink(missing_ok=True)

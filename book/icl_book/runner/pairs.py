@@ -1,9 +1,8 @@
 """Keep the two files of each notebook alike: ``notebooks/<name>.py`` and ``notebooks/<name>.ipynb``.
 
 The ``.py`` is the source, and only the ``.py`` is run. The ``.ipynb`` is a copy for programs that read
-notebooks only, and `sync` writes it. JupyterLab saves both files together, but other editors change only one
-of them. If an ``.ipynb`` was edited after its ``.py``, `sync` would lose the edit and a run would ignore it.
-So neither begins: `refuse_edited` raises BadInput first.
+notebooks only. JupyterLab saves both files together, but other editors change only one of them. If an
+``.ipynb`` was edited after its ``.py``, `sync` would lose the edit and a run would ignore it.
 """
 
 from __future__ import annotations
@@ -38,13 +37,9 @@ KEPT_METADATA = ("tags", "mystnb", "figure", "jupyter")
 
 
 def sync() -> list[Path]:
-    """Write each ``notebooks/*.ipynb`` that differs from its ``.py``, and print the files written.
+    """Write each ``notebooks/*.ipynb`` that differs from its ``.py``, and return the files written.
 
-    If ``_config.yml`` has a placeholder for the address of the repository, the address of git's remote
-    replaces the placeholder first.
-
-    Returns:
-        The ``.ipynb`` files written.
+    If the address of the repository is a placeholder, that of git's remote replaces it first.
 
     Raises:
         BadInput: If an ``.ipynb`` was edited after its ``.py``. Nothing is written then.
@@ -57,7 +52,7 @@ def sync() -> list[Path]:
         text = _make_ipynb(source)
         if not target.is_file() or target.read_text(encoding="utf-8") != text:
             write_atomically(target, text)
-            # The copy gets the time stamp of its source, so that it is newer only after an edit.
+            # With the time stamp of its source the copy is newer only after an edit.
             os.utime(target, ns=(source.stat().st_atime_ns, source.stat().st_mtime_ns))
             written.append(target)
     for path in written:
@@ -66,10 +61,7 @@ def sync() -> list[Path]:
 
 
 def refuse_edited(names: Container[str]) -> None:
-    """Raise BadInput if the ``.ipynb`` of one of these notebooks was edited after its ``.py``.
-
-    The message has the command that writes the edit into the ``.py``, and the command that drops the edit.
-    """
+    """Raise BadInput if the ``.ipynb`` of one of these notebooks was edited after its ``.py``."""
     edited = [
         f"notebooks/{name}.ipynb" for name in notebooks() if name in names and _is_edited(name)
     ]
@@ -82,17 +74,14 @@ def refuse_edited(names: Container[str]) -> None:
 
 
 def _is_edited(name: str) -> bool:
-    """Return whether the ``.ipynb`` is newer than the ``.py`` and has other cells than the ``.py``.
-
-    A newer ``.ipynb`` that cannot be read counts as edited, too.
-    """
+    """Return whether the ``.ipynb`` is newer than the ``.py`` and has other cells, or cannot be read."""
     source, target = _find_paths(name)
     if not target.is_file() or target.stat().st_mtime_ns <= source.stat().st_mtime_ns:
         return False
     try:
         return _read_cells(target) != _read_cells(source)
     except ValueError:
-        # The file is not JSON: it was cut short, or it has the marks of a merge conflict.
+        # The file was cut short, or it has the marks of a merge conflict.
         return True
 
 

@@ -1,9 +1,8 @@
 """List the runs of the book or of a sweep, and give each run its address.
 
-A run is a notebook with parameters, a root seed and a device. The address of a run is a digest of everything
-on which the run's numbers depend. The file of a finished run has the address in its name, and a run whose
-file exists is done. An edit of anything in the digest changes the address, so that the notebook runs again.
-If the edit is reverted, the old file is found again. The time stamps of files do not matter.
+A run is a notebook with parameters, a root seed and a device. Its address is a digest of everything on which
+its numbers depend. The file of a finished run has the address in its name, and a run whose file exists is
+done. An edit of anything in the digest changes the address, so that the notebook runs again.
 """
 
 from __future__ import annotations
@@ -32,7 +31,6 @@ from icl_book.parameters import BadInput, literals, parse_number, validate
 from icl_book.provenance import ROOT, dump_code
 from icl_book.runner.reach import find_reached, parse
 
-#: Matches the id of a claim in a notebook.
 ID = re.compile(r'"(P[12]\.[^"\s]+)"')
 
 
@@ -40,20 +38,18 @@ ID = re.compile(r'"(P[12]\.[^"\s]+)"')
 class Run:
     """One notebook with one set of parameters."""
 
-    #: The notebook is notebooks/<name>.py.
     name: str
-    #: The preset is presets/<preset>.yml.
+    #: The name of the preset.
     preset: str
     #: The parameters whose values, from the preset or the caller, are not the notebook's own.
     overrides: dict[str, Any]
     #: Whether the caller changed the preset's values or the root seed. Such a run never enters the book, and
-    #: an unexpected verdict is reported but does not make the run fail.
+    #: may have any verdict.
     exploring: bool
-    #: The seed of all random streams, see `icl.streams`.
+    #: The seed of all random streams.
     root_seed: int
-    #: The value of ICL_DEVICE with which the run computes.
+    #: The value of ICL_DEVICE.
     device: str
-    #: The address of the run, see `address`.
     digest: str
 
     @property
@@ -88,13 +84,12 @@ class Run:
 
 
 def root_seed() -> int:
-    """Return the value of ``ICL_SEED``, the seed of all random streams; 0 if it is not set or empty.
+    """Return the value of ``ICL_SEED``, by default 0.
 
     Raises:
         BadInput: If the value is not an integer from 0 to 2**31 - 1.
     """
     try:
-        # The import reads ``ICL_SEED``, and raises if the value is wrong.
         from icl import streams
 
         return streams.root_seed()
@@ -103,11 +98,7 @@ def root_seed() -> int:
 
 
 def device() -> str:
-    """Return the name of the device on which runs compute.
-
-    That is the value of ``ICL_DEVICE`` if this variable is set and not empty. Otherwise the name is ``cuda``
-    if PyTorch finds a GPU, and ``cpu`` if not. Whether a device named by ``ICL_DEVICE`` exists is not checked
-    here.
+    """Return the name of the device on which runs compute: ``ICL_DEVICE``, or ``cuda`` if there is a GPU.
 
     Raises:
         BadInput: If ``ICL_DEVICE`` is not the name of a device.
@@ -117,9 +108,9 @@ def device() -> str:
             raise BadInput(
                 f"ICL_DEVICE={wanted!r}: must be cpu, cuda, or cuda: and a number, e.g. cuda:1"
             )
-        # The device need not exist on this machine, because the runs may go to a cluster.
+        # The device need not exist here, because the runs may go to a cluster.
         return wanted
-    # A PyTorch for CPUs only is recognized by its version, because importing PyTorch takes long.
+    # The import of a PyTorch for CPUs only is not needed, and takes long.
     return "cpu" if version("torch").endswith("+cpu") else str(provenance.device())
 
 
@@ -134,13 +125,8 @@ def refuse_other_seeds() -> None:
 def list_dependencies(name: str) -> list[Any]:
     """Return what a notebook's numbers depend on, except for its parameters, root seed and device.
 
-    The list has five entries:
-
-    - the code of the notebook's cells,
-    - the modules and data files that this code reaches (`find_reached`), without comments and docstrings,
-    - a digest of the lock file,
-    - the version of Python, and
-    - the installed versions of packages, which may differ from the lock file.
+    These are the notebook's code; the modules and data files that this code reaches (`find_reached`), without
+    comments and docstrings; the lock file; and the installed versions, which may differ from the lock file.
     """
     cells = read_code(name)
     files = {
@@ -155,24 +141,24 @@ def list_dependencies(name: str) -> list[Any]:
 
 
 def read_code(name: str) -> list[str]:
-    """Return the text of each code cell of a notebook, without its tags.
+    """Return the text of each code cell of a notebook.
 
     Raises:
         BadInput: If the notebook does not exist, or if a cell is not Python.
     """
     found = []
-    # The text before the first mark of a cell is the settings of jupytext.
+    # The settings of jupytext stand before the first cell.
     cells = re.split(r"^# %%", read_source(name), flags=re.MULTILINE)[1:]
     for place, cell in enumerate(cells, 1):
         head, _, body = cell.partition("\n")
         if "[markdown]" not in head:
             found.append(body.strip())
-            # The syntax tree is not used. The call raises BadInput if the cell is not Python.
+            # The call raises BadInput if the cell is not Python.
             parse(found[-1], f"notebooks/{name}.py, cell {place}")
     return found
 
 
-#: Chapters share most modules, so that each is parsed once.
+#: Chapters share most modules.
 _dump_code = cache(dump_code)
 
 
@@ -206,7 +192,7 @@ def read_source(name: str) -> str:
 def check_collect(name: str, wanted: Sequence[str]) -> None:
     """Raise BadInput unless each wanted name is a claim or a variable of the notebook ``name``.
 
-    Every variable is allowed, because only a run shows which variables hold tables.
+    Only a run shows which variables hold tables.
     """
     text = read_source(name)
     # `find_entries` finds the ids that begin with P1 or P2. Other ids stand in calls of `judge`.
@@ -231,9 +217,7 @@ def check_collect(name: str, wanted: Sequence[str]) -> None:
 
 
 def read_defaults(name: str) -> dict[str, Any]:
-    """Return the parameters of a notebook with its own values.
-
-    The cell with the tag ``parameters`` is read, and is not run.
+    """Return the parameters of a notebook with its own values, from the cell with the tag ``parameters``.
 
     Raises:
         BadInput: If the notebook or this cell does not exist, or a line is not ``name = literal``.
@@ -250,8 +234,7 @@ def read_defaults(name: str) -> dict[str, Any]:
         ) from None
 
 
-#: The values of the key ``verdicts`` in the file of a preset: which verdicts its runs may have. Without the
-#: key a preset allows any.
+#: Which verdicts the runs of a preset may have: the values of its key ``verdicts``, by default the last.
 VERDICTS = ("as expected", "as expected or open", "any")
 
 
@@ -267,17 +250,13 @@ def read_allowed_verdicts(preset: str) -> str:
 
 def _read_preset(preset: str) -> dict[str, Any]:
     """Return for each notebook of a preset the values of parameters that the preset sets."""
-    # The key ``verdicts`` is not a notebook, but a wrong value of it must raise here, too.
+    # A wrong value of the key ``verdicts`` must raise here, too.
     read_allowed_verdicts(preset)
     return {k: v for k, v in _read_file(preset).items() if k != "verdicts"}
 
 
 def _read_file(preset: str) -> dict[str, Any]:
-    """Return the content of ``presets/<preset>.yml``; an empty dictionary if the file has no keys.
-
-    Raises:
-        BadInput: If the file does not exist, or is not YAML.
-    """
+    """Return the content of ``presets/<preset>.yml``; BadInput if it does not exist or is not YAML."""
     path = ROOT / "presets" / f"{preset}.yml"
     known = sorted(p.stem for p in path.parent.glob("*.yml"))
     if preset not in known:
@@ -292,33 +271,30 @@ def _read_file(preset: str) -> dict[str, Any]:
 def read_grid(grid: str) -> dict[str, list[Any]]:
     """Return for each parameter of a sweep the list of its values. The sweep tries all combinations.
 
-    A value that is repeated is returned once. An empty grid has no parameters.
-
     Args:
-        grid: Either words such as ``"noise_std=0.5,1 seed=0,1"``, or the path of a YAML file, from the
-            root of the repository. The file has lines such as ``noise_std: [0.5, 1]``. If a
-            parameter is itself a list, each of its values is written in brackets: ``"dims=[2,3],[5]"``.
+        grid: Either words such as ``"noise_std=0.5,1 seed=0,1"``, or the path of a YAML file with lines such
+            as ``noise_std: [0.5, 1]``, from the root of the repository. If a parameter is itself a list, each
+            of its values is written in brackets: ``"dims=[2,3],[5]"``.
 
     Raises:
         BadInput: If the grid has another form, if a parameter stands twice among the words, or if the file
             does not exist.
     """
-    # Blanks after commas are removed, and each word becomes a line of YAML.
+    # Each word becomes a line of YAML.
     words = [word.partition("=") for word in re.sub(r",\s+", ",", grid).split()]
     text = "".join(f"{key}: [{values}]\n" for key, _, values in words)
     try:
         if grid.endswith((".yml", ".yaml")):
-            # The whole grid is one path, which may have spaces.
+            # The path may have spaces.
             words = []
             text = (ROOT / grid).read_text(encoding="utf-8")
         # The base loader leaves numbers as texts, which `parse_number` reads.
         found = yaml.load(text, yaml.BaseLoader) if text else {}
         axes: dict[str, Any] = {key: parse_number(values) for key, values in found.items()}
-        # If a name stands twice among the words, there are fewer names than words. A BadInput is a
-        # ValueError, so that the last `except` below catches it and writes the message.
+        # If a name stands twice, there are fewer names than words. The last `except` catches BadInput, a
+        # ValueError.
         if len(axes) < len(words):
             raise BadInput
-        # Each parameter needs a list of values that are not empty.
         if not all(
             isinstance(values, list) and values and "" not in values for values in axes.values()
         ):
@@ -330,7 +306,7 @@ def read_grid(grid: str) -> dict[str, list[Any]]:
             f"values {reprlib.repr(grid)}: must be words name=value,value, each name once, or a YAML file "
             "with lines name: [value, value]"
         ) from None
-    # Repeated values are dropped by comparison, because a value may be a list, which a set cannot hold.
+    # A value may be a list, which a set cannot hold.
     return {
         key: [v for i, v in enumerate(values) if v not in values[:i]]
         for key, values in axes.items()
@@ -349,8 +325,7 @@ def address(
 ) -> str:
     """Return the digest of everything that a run depends on.
 
-    ``code`` is what `list_dependencies` returns for the notebook ``name``. If it is not given, it is
-    computed.
+    ``code`` is what `list_dependencies` returns for the notebook, and is computed if it is not given.
     """
     return digest([overrides, seed, device, code or list_dependencies(name)])
 
@@ -359,8 +334,6 @@ def plan(
     preset: str, name: str | None = None, grid: str = "", seed: int | None = None
 ) -> list[Run]:
     """Return the runs of a book, or of a sweep of one notebook, in the order in which they start.
-
-    All runs are checked, and none is started.
 
     Args:
         preset: The name of a file in ``presets``. The notebooks have the order of its entries.
@@ -375,7 +348,7 @@ def plan(
     axes = read_grid(grid)
     chosen_device = device()
     seed = root_seed() if seed is None else seed
-    # Notebooks without an entry in the preset come last, and raise BadInput below.
+    # Notebooks without an entry come last, and raise BadInput below.
     names = [name] if name else sorted(notebooks(), key=[*entries, *notebooks()].index)
     runs = []
     for notebook in names:
@@ -389,7 +362,7 @@ def plan(
         depends_on = list_dependencies(notebook)
         for point in itertools.product(*axes.values()):
             wanted = validate(of_preset | dict(zip(axes, point, strict=True)), own)
-            # A value that equals the notebook's own is not an override, and does not change the address.
+            # The notebook's own value does not change the address.
             overrides = {k: v for k, v in wanted.items() if v != own[k]}
             exploring = wanted != of_preset or seed > 0
             run_digest = address(notebook, overrides, seed, chosen_device, depends_on)

@@ -1,8 +1,4 @@
-"""Prepare a process for its machine, end it in order, and make scratch folders and locks for it.
-
-A container may lack a home folder and a user's name. A process that is told to end has little time to remove
-its files.
-"""
+"""Prepare a process for its machine, end it in order, and make scratch folders and locks for it."""
 
 from __future__ import annotations
 
@@ -26,12 +22,10 @@ from filelock import FileLock, Timeout
 from icl_book.parameters import BadInput
 from icl_book.provenance import ROOT
 
-#: Environment variables that name folders in which libraries keep settings and caches.
 FOLDERS = ("MPLCONFIGDIR", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")
-#: Signals that ask a process to end: SIGINT comes from Ctrl-C, SIGTERM from kill, timeout and Slurm, and
-#: SIGHUP from a terminal that is closed.
+#: Signals that ask a process to end: from Ctrl-C, from kill and Slurm, and from a terminal that is closed.
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-#: A scratch folder that no process holds is removed only after this many seconds, since it may be new.
+#: A scratch folder that is younger may be new, and not locked yet.
 MIN_ABANDONED_SECONDS = 60.0
 #: A process that is told to end has this many seconds to remove its files.
 MAX_TIDYING_SECONDS = 20.0
@@ -40,11 +34,8 @@ MAX_TIDYING_SECONDS = 20.0
 def prepare(root: Path = ROOT) -> None:
     """Change environment variables that do not work on this machine, for this process and those it starts.
 
-    - A variable of `FOLDERS` is deleted if its folder cannot be written.
-    - ``HOME`` becomes ``_build/home``, if this can be written, where the user's home folder is missing, or
-      where the home folder, its ``.cache`` or its ``.config`` cannot be written. Git still reads the user's
-      ``.gitconfig``.
-    - ``LOGNAME`` becomes the user's number if the user has no name, because ``/etc/passwd`` lacks an entry.
+    A container may lack a home folder that can be written, and a user's name. Git still reads the user's
+    ``.gitconfig``.
     """
     for name in FOLDERS:
         folder = os.environ.get(name)
@@ -80,13 +71,13 @@ def writable(folder: Path) -> bool:
 
 
 def end_in_order() -> None:
-    """Let each signal of `ENDINGS` raise KeyboardInterrupt in this process, as Ctrl-C does.
+    """Let each signal of `ENDINGS` raise KeyboardInterrupt in this process.
 
     A signal that this process ignores, as SIGHUP under ``nohup``, is still ignored.
     """
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        # Later signals are ignored, so that they do not interrupt the code that removes files.
+        # Later signals must not interrupt the code that removes files.
         for each in ENDINGS:
             signal.signal(each, signal.SIG_IGN)
         raise KeyboardInterrupt
@@ -99,20 +90,12 @@ def end_in_order() -> None:
 def run(
     command: list[str], cwd: Path, environment: Mapping[str, str] | None = None
 ) -> tuple[int, str]:
-    """Run a program to its end.
+    """Run a program to its end, and return its exit status and what it wrote to its standard error.
 
     If this process is interrupted, the program and all processes that it has started are interrupted, too.
-
-    Args:
-        command: The program and its arguments.
-        cwd: The working directory of the program.
-        environment: The environment of the program; by default that of this process.
-
-    Returns:
-        The program's exit status, and what it wrote to its standard error.
     """
-    # The program gets the reading end of the pipe, too. Otherwise the pipe would break if this process alone
-    # were killed, and Snakemake hangs if it cannot write to its standard error.
+    # The program gets the reading end, too, so that the pipe does not break if this process alone is killed.
+    # Snakemake would hang if it could not write to its standard error.
     read_end, write_end = os.pipe()
     with (
         open(read_end, encoding="utf-8", errors="replace") as reader,
@@ -121,7 +104,7 @@ def run(
             command, cwd=cwd, env=environment, stderr=writer, pass_fds=[read_end]
         ) as process,
     ):
-        # Reading ends only when every process has closed the writing end, also this process.
+        # Reading ends only when every process has closed the writing end.
         writer.close()
         try:
             text = reader.read()
@@ -135,9 +118,8 @@ def run(
 def interrupt_family(pid: int) -> None:
     """End a process and its descendants by SIGINT, then by SIGTERM, then by SIGKILL.
 
-    After each signal these processes have `MAX_TIDYING_SECONDS` to remove their files and to end. SIGTERM is
-    needed because background jobs of a shell ignore SIGINT. The descendants are listed once, before the first
-    signal, and a process that is started later gets none.
+    After each signal they have `MAX_TIDYING_SECONDS` to end. SIGTERM is needed because background jobs of a
+    shell ignore SIGINT.
     """
     with suppress(psutil.NoSuchProcess):
         family = [psutil.Process(pid)]
@@ -151,17 +133,10 @@ def interrupt_family(pid: int) -> None:
 
 @contextmanager
 def scratch(prefix: str, parent: Path | None = None) -> Iterator[str]:
-    """Make a temporary folder for the time of a ``with`` block, and lock it.
+    """Make a temporary folder for the time of a ``with`` block, lock it, and yield its path.
 
-    Older folders with this prefix that killed processes left are removed first (`sweep`). They are known by
-    their lack of a lock.
-
-    Args:
-        prefix: How the folder's name begins.
-        parent: Where the folder lies; by default where the system has temporary files.
-
-    Yields:
-        The path of the folder.
+    Older folders with this ``prefix`` in ``parent`` that killed processes left, and that lack a lock, are
+    removed first.
     """
     sweep(prefix, parent)
     with tempfile.TemporaryDirectory(
@@ -169,8 +144,8 @@ def scratch(prefix: str, parent: Path | None = None) -> Iterator[str]:
     ) as folder:
         handle = os.open(folder, os.O_RDONLY)
         try:
-            # On a file system without locks `flock` raises. It also raises there in `_remove_abandoned`, so
-            # that nothing is removed.
+            # On a file system without locks `flock` raises here, and also in `_remove_abandoned`, which then
+            # removes nothing.
             with suppress(OSError):
                 fcntl.flock(handle, fcntl.LOCK_EX)
             yield folder
@@ -187,11 +162,10 @@ def sweep(prefix: str, parent: Path | None = None) -> None:
 def _remove_abandoned(folder: Path) -> None:
     """Remove a folder of `scratch`, unless it is another user's, is new or is in use.
 
-    A folder is new if it is younger than `MIN_ABANDONED_SECONDS`. It is in use if a process holds a lock on
-    the folder itself or on a folder directly inside it. A call of `icl_book.runner.schedule.schedule` has a
-    folder with the folders of its runs inside, and a run may outlive the call.
+    A process that uses it holds a lock on the folder, or on one directly inside: a run may outlive the call
+    of `icl_book.runner.schedule.schedule` in whose folder it has its own.
     """
-    # Locking what another process holds raises OSError, which ends the block before anything is removed.
+    # Locking what another process holds raises OSError.
     with suppress(OSError), ExitStack() as stack:
         state = folder.lstat()
         if state.st_uid != os.geteuid() or time.time() - state.st_mtime < MIN_ABANDONED_SECONDS:
@@ -208,8 +182,7 @@ def _remove_abandoned(folder: Path) -> None:
 def locked(path: Path, wait: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Hold a lock on the file ``path``, which need not exist, for the time of a ``with`` block.
 
-    If another process holds the lock, ``wait`` is called once, and the block begins when that process has
-    released the lock.
+    If another process holds the lock, ``wait`` is called once before the block waits for it.
 
     Raises:
         BadInput: If the file system of ``path`` does not support locks.

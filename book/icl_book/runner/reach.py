@@ -1,8 +1,7 @@
 """Find the modules of this repository on which the numbers of a notebook can depend, by its import lines.
 
-Imports are followed name by name. If a notebook imports a name from a package, the module in the package that
-defines the name counts, and the other modules of the package do not. Imports inside functions count, too. The
-modules of `APART` do not count, because they cannot change a number.
+If a notebook imports a name from a package, only the module that defines the name counts. Imports inside
+functions count, too. The modules of `APART` do not count, because they cannot change a number.
 """
 
 from __future__ import annotations
@@ -17,8 +16,7 @@ from icl_book.parameters import BadInput
 
 #: The folder in which each package lies, from the root of the repository.
 HOMES = {"icl": ".", "icl_book": "book", "icl_rigor": "book"}
-#: Modules that change neither numbers nor figures. Those of `icl_book.claims` judge and show numbers, which
-#: is done anew when the pages are made. The other two record where a number comes from, and call git.
+#: Modules that change neither numbers nor figures.
 APART = {
     "icl_book.claims.card",
     "icl_book.claims.claim",
@@ -27,7 +25,6 @@ APART = {
     "icl_book.provenance",
     "icl_book.repository",
 }
-#: The data files that a module reads, by the name of the module.
 READS = {
     "icl_book.figures.interactive": [
         "book/icl_book/figures/interactive.css",
@@ -42,11 +39,7 @@ READS = {
 
 
 def find_reached(root: Path, text: str) -> list[Path]:
-    """Return the files of all modules that code imports, directly or through other modules, sorted.
-
-    The data files that these modules read (`READS`) are among them. ``text`` is the code of a notebook, and
-    ``root`` the folder of the repository.
-    """
+    """Return the files that code imports, directly or through other modules, and their data files, sorted."""
     found: dict[str, Path] = {}
     to_follow = list(_list_imports(root, ast.parse(text)))
     while to_follow:
@@ -62,17 +55,13 @@ def find_reached(root: Path, text: str) -> list[Path]:
 
 @cache
 def _list_imports_of(root: Path, path: Path, changed: int) -> list[str]:
-    """Return what `_list_imports` yields for the code in a file.
-
-    ``changed`` is the time of the file's last change. It serves as a key of the cache only.
-    """
+    """Return what `_list_imports` yields for a file; the time ``changed`` is a key of the cache only."""
     return list(_list_imports(root, _parse_file(path, changed)))
 
 
 def _list_imports(root: Path, tree: ast.Module) -> Iterator[str]:
     """Yield the modules that define what a piece of code imports."""
-    # The line ``import icl`` imports the modules of `icl` on first use only. So these names count, which the
-    # code takes from the package itself: `risk` in ``icl.risk``.
+    # After ``import icl`` these names count, because `icl` imports its modules on first use.
     attributes = {
         node.attr
         for node in ast.walk(tree)
@@ -81,7 +70,6 @@ def _list_imports(root: Path, tree: ast.Module) -> Iterator[str]:
         and node.value.id == "icl"
     }
     for node in _walk_statements(tree):
-        # An import without a module is a relative one, which this repository does not use.
         if isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 yield _find_maker(root, node.module, alias.name)
@@ -94,18 +82,13 @@ def _list_imports(root: Path, tree: ast.Module) -> Iterator[str]:
 
 
 def _find_maker(root: Path, module: str, name: str) -> str:
-    """Return the module that defines ``name``, which code imports from ``module``.
-
-    If ``name`` is itself a module, that module is returned. If the package ``module`` re-exports the name, it
-    is looked up in the module from which the package imports it.
-    """
+    """Return the module that defines ``name``, which code imports from ``module``."""
     if _find_file(root, f"{module}.{name}"):
         return f"{module}.{name}"
     path = _find_file(root, module)
     if path is None or path.name != "__init__.py":
         return module
-    # Lines for type checkers count here, because `icl` has its re-exports in such lines only: it imports a
-    # module on first use.
+    # Lines for type checkers count here, because `icl` has its re-exports only there.
     for node in ast.walk(_parse_file(path, path.stat().st_mtime_ns)):
         if isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
@@ -134,7 +117,7 @@ def _find_file(root: Path, module: str) -> Path | None:
 
 @cache
 def _parse_file(path: Path, changed: int) -> ast.Module:
-    """Return the syntax tree of a file; ``changed``, the time of its change, is a key of the cache only."""
+    """Return the syntax tree of a file; the time ``changed`` is a key of the cache only."""
     return parse(path.read_text(encoding="utf-8"), os.path.relpath(path))
 
 

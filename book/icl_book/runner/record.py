@@ -32,7 +32,6 @@ def read_json(path: Path | str) -> Any:
     except OSError as error:
         raise BadInput(f"{os.path.relpath(path)}: {error.strerror}") from None
     except ValueError:
-        # The text is not JSON, or not UTF-8.
         raise BadInput(f"{os.path.relpath(path)}: damaged, not JSON") from None
 
 
@@ -58,23 +57,16 @@ def check_whole(path: Path) -> bool:
 
 
 def collect(path: Path | str) -> dict[str, Any]:
-    """Return the results (`extract_results`) in the file of an executed notebook.
-
-    Raises:
-        BadInput: As `read` and `extract_results`.
-    """
+    """Return the results (`extract_results`) in the file of an executed notebook."""
     return extract_results(read(path))
 
 
 def extract_results(node: Mapping[str, Any]) -> dict[str, Any]:
     """Return the results of an executed notebook as a dictionary.
 
-    - The keys of `icl_book.runner.plan.Run` say which run it was, and ``parameters`` has the values of all
-      parameters.
-    - ``seconds``, ``peak_memory`` (in bytes), ``device``, ``machine``, ``versions`` and ``commit`` say what
-      the run took and where it ran.
-    - ``cards`` has the records of all cards. The notebook holds only the evidence, so that each record is
-      made here, by today's claims.
+    The keys of `icl_book.runner.plan.Run` say which run it was. ``parameters``, ``seconds``, ``peak_memory``
+    in bytes, ``device``, ``machine``, ``versions`` and ``commit`` describe it. ``cards`` has the records of
+    all cards, made by today's claims.
 
     Raises:
         BadInput: Unless the notebook has one ``notebook.footer()`` and the evidence that its claims need.
@@ -83,7 +75,7 @@ def extract_results(node: Mapping[str, Any]) -> dict[str, Any]:
     footers = [d[FOOTER_MIME] for d in data if FOOTER_MIME in d]
     if "icl" not in node["metadata"] or len(footers) != 1:
         raise BadInput("needs one notebook.footer(), executed by icl_book")
-    # The metadata ``icl`` has ``parameters``, too, as the run was planned with them, and these are returned.
+    # The parameters are those with which the run was planned.
     return (
         {k: v for k, v in node["metadata"]["icl"].items() if k != "checksum"}
         | {k: v for k, v in footers[0].items() if k != "parameters"}
@@ -94,11 +86,10 @@ def extract_results(node: Mapping[str, Any]) -> dict[str, Any]:
 def describe_surprises(found: Iterable[Mapping[str, Any]], allowed: str) -> list[str]:
     """Return a line for each card whose verdict is not the expected one.
 
-    ``allowed`` is one of `icl_book.runner.plan.VERDICTS`. With ``as expected or open``, a card whose verdict
-    is *open* or *inconclusive* gets a line only if a part of the card lacks a case. With the other values of
-    ``allowed`` every unexpected verdict gets a line.
+    If ``allowed``, one of `icl_book.runner.plan.VERDICTS`, is ``as expected or open``, a card may be *open*
+    or *inconclusive*, unless a part of it lacks a case.
     """
-    # The claims take long to import, and most callers of this module do not need them.
+    # The claims take long to import.
     from icl_book.claims.card import list_empty_parts, write_line
 
     said = []
@@ -111,13 +102,8 @@ def describe_surprises(found: Iterable[Mapping[str, Any]], allowed: str) -> list
 
 
 def _judge_anew(evidence: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the record of a card, with the words and by the rule that its claim has today.
-
-    Raises:
-        BadInput: If the claim does not exist any more, or needs evidence that the notebook lacks. The
-            notebook must then run again.
-    """
-    # The claims take long to import, and a command that only looks for missing runs does not need them.
+    """Return the record of a card by today's claim; BadInput if the notebook lacks evidence for it."""
+    # The claims take long to import.
     from icl_book.claims import find
     from icl_book.claims.judge import decide
 
@@ -129,24 +115,21 @@ def _judge_anew(evidence: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_tables(path: Path | str) -> dict[str, str]:
-    """Return the tables that an executed notebook kept, as CSV by name; BadInput as `read`."""
+    """Return the tables that an executed notebook kept, as CSV by name."""
     kept = ["".join(data[TABLES_MIME]) for data in list_outputs(read(path)) if TABLES_MIME in data]
     found: dict[str, str] = json.loads(kept[-1]) if kept else {}
     return found
 
 
 def list_outputs(node: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the data of each output of a notebook's cells: a dictionary by media type for each output."""
+    """Return the data of each output of a notebook's cells, by media type."""
     return [output.get("data", {}) for cell in node["cells"] for output in cell.get("outputs", [])]
 
 
 def group_by_claim(
     runs: Iterable[Mapping[str, Any]],
 ) -> dict[str, list[tuple[str, dict[str, Any]]]]:
-    """Return for the id of each judged claim a list of pairs: a notebook's name, and the record of its card.
-
-    ``runs`` are results, as `extract_results` returns them.
-    """
+    """Return for each judged claim a list of pairs: a notebook's name, and the record of its card."""
     found: dict[str, list[tuple[str, dict[str, Any]]]] = {}
     for run in runs:
         for card in run["cards"]:
@@ -155,10 +138,7 @@ def group_by_claim(
 
 
 def cards(runs: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the record of each card in the results of runs, by the id of its claim.
-
-    If several runs judge a claim, the record is that of the first.
-    """
+    """Return the record of each card in results, by claim; of several records of a claim the first."""
     return {claim_id: card for claim_id, ((_, card), *_) in group_by_claim(runs).items()}
 
 
@@ -169,10 +149,6 @@ def readings(card: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
 
 
 def list_cases(card: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return all judged cases of a card.
-
-    These are the cases of our reading, of the control, of the other readings, and of the situations that show
-    where another reading holds.
-    """
+    """Return all judged cases of a card, also of the control, other readings and situations."""
     others = itertools.chain(*card["other_readings"].values(), *card["holding"].values())
     return [*card["cases"], *card["control_cases"], *others]

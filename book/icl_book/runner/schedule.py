@@ -22,9 +22,8 @@ from icl_book.runner import process
 from icl_book.runner.plan import Run
 from icl_book.runner.record import check_whole
 
-#: The memory of a run of the preset quick: the largest took 1.24 GB.
+#: The largest run of the preset quick needs nearly this much memory.
 BYTES_OF_A_RUN = 1_300_000_000
-#: Up to this many last lines of Snakemake's output are shown if no run says what failed.
 MAX_SHOWN_LINES = 12
 #: Matches Snakemake's words on a command that failed.
 STATUS = re.compile(r"non-zero exit status (\d+)")
@@ -33,14 +32,10 @@ STATUS = re.compile(r"non-zero exit status (\d+)")
 def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
     """Let Snakemake execute those of the runs that are not done yet, in this order; see ``Snakefile``.
 
-    If another process already executes one of the runs, this process waits for the result.
-
     Args:
         runs: At least one run. All have the same preset.
-        jobs: How many runs are executed at a time, at most. If the text is empty, as many runs are executed
-            at a time as the cores and the free memory of this machine allow.
-        profile: A folder with the settings of a cluster, on which the runs are executed. If the text is
-            empty, the runs are executed on this machine.
+        jobs: How many runs are executed at a time, at most; if empty, as many as cores and memory allow.
+        profile: A folder with the settings of a cluster; if empty, the runs are executed on this machine.
 
     Returns:
         The exit status, which is 0 if all runs are done.
@@ -51,14 +46,12 @@ def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
     """
     _check_call(jobs, profile)
     calls = ROOT / "_build" / "calls"
-    # The machines of a cluster share this folder, but perhaps not its locks. So each machine removes only
-    # the folders that begin with its own name.
+    # The machines of a cluster share this folder, but perhaps not its locks.
     own_prefix = f"{platform.node()}-"
-    # The folders of killed calls are removed even if there is nothing to run now.
     process.sweep(own_prefix, calls)
     for prefix in ("icl-call-", "icl-kernel-"):
         process.sweep(prefix)
-    # Two runs with the same path are the same run. A run is done if its file exists and is undamaged.
+    # Two runs with the same path are the same run.
     different = {run.path: run for run in runs}.values()
     to_do = [run for run in different if not check_whole(run.path)]
     jobs = jobs or str(_fit_jobs(len(to_do)))
@@ -93,10 +86,7 @@ def _check_call(jobs: str, profile: str) -> None:
 
 
 def _fit_jobs(runs: int) -> int:
-    """Return how many of ``runs`` runs the cores and the free memory of this machine allow at a time.
-
-    A run needs as many processors as ``OMP_NUM_THREADS`` says. If this variable is not set, one is enough.
-    """
+    """Return how many of ``runs`` runs the cores and the free memory of this machine allow at a time."""
     threads = available() if os.environ.get("OMP_NUM_THREADS") else 1
     in_memory = int(psutil.virtual_memory().available) // BYTES_OF_A_RUN
     return max(1, min(runs, processors() // threads, in_memory))
@@ -105,8 +95,8 @@ def _fit_jobs(runs: int) -> int:
 def _make_snakemake_plan(to_do: Sequence[Run], jobs: int, profile: str) -> dict[str, Any]:
     """Return what ``Snakefile`` reads: the path of Python, the threads of a run, and a task for each run.
 
-    A task is the notebook's name and the arguments of ``python -m icl_book execute``. The key of a task is
-    the name of its stamp, an empty file by which Snakemake knows that the task is done.
+    A task is the notebook's name and the arguments of ``python -m icl_book execute``, by the name of its
+    stamp, an empty file by which Snakemake knows that the task is done.
     """
     tasks = {
         f"{run.name}.{run.digest}": [run.name, f"--label '{i} of {len(to_do)}' {run.words}"]
@@ -120,29 +110,21 @@ def _make_snakemake_plan(to_do: Sequence[Run], jobs: int, profile: str) -> dict[
 
 
 def _run_snakemake(folder: str, temporary: str, jobs: str, profile: str) -> tuple[int, str]:
-    """Run Snakemake on the plan in ``folder``; return its exit status and its standard error.
-
-    Runs on this machine have their temporary files in the folder ``temporary``.
-    """
+    """Run Snakemake on the plan in ``folder``; return its exit status and its standard error."""
     command = [sys.executable, "-m", "snakemake", "--cores", jobs]
     command += ["--jobs", jobs, "--profile", profile] if profile else []
-    # Snakemake runs in the root of the repository, so that the path begins there.
+    # Snakemake runs in the root of the repository.
     command += ["--config", f"folder={os.path.relpath(folder, ROOT)}"]
     # The user's settings of Snakemake are for other workflows.
     environment = {k: v for k, v in os.environ.items() if not k.startswith("SNAKEMAKE_")}
-    # A killed run leaves its temporary files in this folder, which the caller removes. The machines of a
-    # cluster do not have this folder.
+    # The caller removes this folder, with what killed runs leave in it. The machines of a cluster lack it.
     if not profile:
         environment["TMPDIR"] = temporary
     return process.run(command, ROOT, environment)
 
 
 def _report(to_do: Sequence[Run], status: int, said: str, seconds: float, profile: str) -> int:
-    """Print that all runs are done, or what failed and why; return the exit status.
-
-    ``status`` and ``said`` are Snakemake's exit status and its standard error. ``seconds`` is the time that
-    Snakemake took.
-    """
+    """Print that all runs are done, or what failed and why; return the exit status."""
     undone = [run for run in to_do if not check_whole(run.path)]
     if status == 0 and not undone:
         print(f"done in {seconds:.0f} s", flush=True)
@@ -152,8 +134,7 @@ def _report(to_do: Sequence[Run], status: int, said: str, seconds: float, profil
         for run in to_do
         if run.reason.is_file()
     ]
-    # The end of Snakemake's output is printed only if nothing else says why. A failed run leaves its reason,
-    # and a command that ended with the status 1 has printed why.
+    # A failed run leaves its reason, and a command that ended with the status 1 has printed why.
     if not reasons and set(STATUS.findall(said)) != {"1"}:
         print(*filter(str.strip, said.splitlines()[-MAX_SHOWN_LINES:]), sep="\n")
     # A killed run does not leave a reason.
@@ -167,8 +148,8 @@ def _report(to_do: Sequence[Run], status: int, said: str, seconds: float, profil
 def _share_threads(jobs: int, profile: str) -> str:
     """Return the number of threads of a run, as a text that a shell evaluates.
 
-    It is ``OMP_NUM_THREADS`` if that is set, or else, on a cluster, the number that Slurm gives the run.
-    Otherwise the ``jobs`` runs at a time share the processors of this machine equally.
+    Without ``OMP_NUM_THREADS`` it is the number that Slurm gives the run, or an equal share of the
+    processors.
     """
     if os.environ.get("OMP_NUM_THREADS"):
         return str(available())
@@ -177,12 +158,8 @@ def _share_threads(jobs: int, profile: str) -> str:
 
 
 def check_ready(runs: Sequence[Run], profile: str = "") -> None:
-    """Raise BadInput if the claims have a mistake or this machine lacks the device of a run.
-
-    Each run would fail for these reasons. With the ``profile`` of a cluster the device is not checked,
-    because the runs are executed on other machines.
-    """
-    # The claims take long to import, and some commands do not need them.
+    """Raise BadInput if the claims have a mistake or this machine, without a ``profile``, lacks a device."""
+    # The claims take long to import.
     from icl_book.claims import registry
 
     try:

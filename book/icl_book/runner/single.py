@@ -1,9 +1,7 @@
 """Judge one claim alone, by the cells of its chapter that its evidence needs.
 
-A cell needs an earlier cell if it uses a name that the earlier cell assigns. It also needs an earlier cell
-that assigns a part of the name's value, as in ``x[0] = 1``. A change by a call, as of ``append``, is not
-seen. Other cells, such as those that only draw, are left out, so that an exact claim takes seconds. The cells
-run in this process, as in a script.
+A cell needs an earlier cell that assigns a name that it uses, or a part of the name's value, as in ``x[0] =
+1``. A change by a call, as of ``append``, is not seen. The cells run in this process, as in a script.
 """
 
 from __future__ import annotations
@@ -26,8 +24,7 @@ def judge_alone(claim_id: str) -> Card:
     """Run the cells that a claim needs, with the parameters of its chapter, and return the claim's card.
 
     Raises:
-        BadInput: If the claim does not exist, if it is *not testable* or *not read*, if no chapter judges it,
-            or if a cell fails.
+        BadInput: If the claim is unknown or not testable, if no chapter judges it, or if a cell fails.
     """
     claim = find(claim_id)
     if claim.rule is None:
@@ -41,14 +38,10 @@ def judge_alone(claim_id: str) -> Card:
 
 
 def _run_cells(name: str, cells: list[str], last: int, claim_id: str) -> Card:
-    """Run the cell with the index ``last``, which judges the claim, and the cells that it needs, in order.
-
-    Returns:
-        The card of the claim.
-    """
+    """Run the cells that the cell ``last`` needs, and this cell, which judges the claim; return the card."""
     found: list[Card] = []
 
-    # The cells call this in place of `judge`, because they may judge other claims, too.
+    # The cells may judge other claims, too.
     def judge_if_asked(asked: str, *evidence: Any, **options: Any) -> None:
         if asked == claim_id:
             found.append(judge(asked, *evidence, **options))
@@ -60,12 +53,11 @@ def _run_cells(name: str, cells: list[str], last: int, claim_id: str) -> Card:
     for place in list_needed_cells(cells, last):
         tree = ast.parse(cells[place])
         try:
-            # What a chapter prints is not part of the answer.
             with contextlib.redirect_stdout(io.StringIO()):
                 exec(compile(tree, f"{name}, cell {place + 1}", "exec"), namespace)
         except Exception as error:
             raise BadInput(f"{name}: cell {place + 1}: {type(error).__name__}: {error}") from error
-        # The name is there as soon as the cell that imports `judge` has run.
+        # An earlier cell imports `judge`.
         if "judge" in namespace:
             namespace["judge"] = judge_if_asked
     return found[-1]
@@ -74,14 +66,13 @@ def _run_cells(name: str, cells: list[str], last: int, claim_id: str) -> Card:
 def list_needed_cells(cells: list[str], last: int) -> list[int]:
     """Return the indices of the cell ``last`` and of the cells that it needs, in their order.
 
-    The setup, a cell that calls ``notebook.setup``, is always needed. So are the parameters: the cells before
-    the setup that consist of assignments only.
+    The cell that calls ``notebook.setup`` is always needed, and so are the parameters: the cells before it
+    that consist of assignments only.
     """
     trees = [ast.parse(cell) for cell in cells]
     places = [last]
     # These names must be assigned by earlier cells.
     missing = list_read_names(trees[last])
-    # Cells are visited backwards, so that the setup is seen before the parameters.
     setup_seen = False
     for place in range(last - 1, -1, -1):
         only_assigns = all(isinstance(statement, ast.Assign) for statement in trees[place].body)
@@ -89,7 +80,7 @@ def list_needed_cells(cells: list[str], last: int) -> list[int]:
         is_parameters = setup_seen and only_assigns
         if is_setup or is_parameters or missing & list_changed_names(trees[place]):
             places.append(place)
-            # If the cell changes only a part of a name's value, the name is still missing.
+            # A name is still missing if the cell changes only a part of its value.
             missing = (missing - _list_assigned(trees[place])) | list_read_names(trees[place])
         setup_seen = setup_seen or is_setup
     return places[::-1]
@@ -113,18 +104,17 @@ def list_read_names(tree: ast.Module) -> set[str]:
             for node in ast.walk(statement)
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
         }
-        # `t += 1` reads t, although the syntax tree only says that it stores t.
+        # The syntax tree of `t += 1` only says that it stores t.
         loads |= {
             node.target.id
             for node in ast.walk(statement)
             if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name)
         }
-        # The names that a comprehension or a function inside the statement binds are not read from outside.
+        # A comprehension or a function inside the statement binds these names.
         targets = [n.target for n in ast.walk(statement) if isinstance(n, ast.comprehension)]
         inner = {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
         inner |= {n.arg for n in ast.walk(statement) if isinstance(n, ast.arg)}
-        # The names that a loop, a with or a def binds are not read from outside, either. An assignment,
-        # however, may read the name that it binds: x = f(x). If this stands in a loop, it is not seen.
+        # A loop, a with or a def binds names, too. An assignment, however, may read its name: x = f(x).
         if not isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign):
             inner |= list_changed_names(statement)
         names |= loads - known - inner
@@ -135,8 +125,7 @@ def list_read_names(tree: ast.Module) -> set[str]:
 def _list_assigned(tree: ast.Module) -> set[str]:
     """Return the names that a cell certainly assigns, defines or imports as a whole.
 
-    Assignments inside a branch or a loop are left out, because they may not be executed. Those inside a def
-    or a class count, although they bind other variables.
+    Assignments inside a branch or a loop may not be executed.
     """
     names: set[str] = set()
     for statement in tree.body:
@@ -152,11 +141,9 @@ def _list_assigned(tree: ast.Module) -> set[str]:
 
 
 def list_changed_names(tree: ast.AST) -> set[str]:
-    """Return the names that a cell or a statement may change or bind.
+    """Return the names that a cell or a statement may change or bind, also in part, as in ``x[0] = 1``.
 
-    These are the names that it assigns, deletes, imports or defines, and the names of which it assigns or
-    deletes a part, as in ``x[0] = 1``. Local names of its functions and comprehensions count, although they
-    are other variables.
+    Local names of its functions and comprehensions count, although they are other variables.
     """
     names: set[str] = set()
     for node in ast.walk(tree):

@@ -18,7 +18,6 @@ from icl_book.provenance import ROOT
 from icl_book.runner.plan import Run
 from icl_book.runner.record import collect, read_tables, readings
 
-#: Stands for the case of a reading that has none, so that the reading has a row.
 WITHOUT_CASE = {
     "name": NO_CASE,
     "measured": math.nan,
@@ -31,19 +30,10 @@ WITHOUT_CASE = {
 
 
 def tabulate_cases(found: Mapping[str, Any]) -> pd.DataFrame:
-    """Return a table with a row for each case of each reading of each card.
+    """Return a table of a run's results with a row for each case of each reading of each card.
 
-    A reading without a case has one row without a number, so that its verdict is in the table.
-
-    Args:
-        found: The results of a run, as `icl_book.runner.record.extract_results` returns them.
-
-    Returns:
-        The table. Its first columns are those of `_describe_run`. ``claim`` is followed by its ``verdict``,
-        the ``reading``, the name of the ``case`` and its ``outcome``. ``evidence`` says how the number was
-        found. The number, ``measured``, has the interval from ``low`` to ``high``, and was found from
-        ``samples`` samples. The other columns are the labels of the case. A label with the name of an earlier
-        column is called ``case <name>``.
+    A reading without a case has one row without a number, so that its verdict is in the table. A label with
+    the name of another column is called ``case <name>``.
     """
     rows = []
     for card in found["cards"]:
@@ -65,22 +55,15 @@ def tabulate_cases(found: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def _describe_run(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns of a run: its parameters by name, ``root_seed``, ``seconds`` and ``notebook``.
-
-    Parameters that are lists become texts.
-    """
+    """Return the columns of a run: its parameters by name, ``root_seed``, ``seconds`` and ``notebook``."""
     shown = {k: str(v) if isinstance(v, list) else v for k, v in found["parameters"].items()}
     return shown | {k: found[k] for k in ("root_seed", "seconds")} | {"notebook": found["name"]}
 
 
 def add_run_columns(found: Mapping[str, Any], text: str) -> pd.DataFrame:
-    """Return a table that a run kept, with the columns of the run (`_describe_run`) before its own.
+    """Return a table that a run kept as CSV, with the columns of the run (`_describe_run`) before its own.
 
     A column of the table with the name of a column of the run is called ``table <name>``.
-
-    Args:
-        found: The results of the run.
-        text: The table as CSV.
     """
     own = pd.read_csv(io.StringIO(text))
     run = pd.DataFrame([_describe_run(found)] * len(own))
@@ -88,22 +71,20 @@ def add_run_columns(found: Mapping[str, Any], text: str) -> pd.DataFrame:
 
 
 def write(runs: Sequence[Run], wanted: Sequence[str] = ()) -> list[Path]:
-    """Write the tables of a sweep, each as CSV and Parquet.
+    """Write the tables of a sweep, each as CSV and Parquet, and return the paths of the CSV files.
+
+    ``cases`` has the table of `tabulate_cases`, of all runs and for the wanted claims, by default all. If
+    claims are wanted, ``wide`` has a row for each run and a column with the number of each case. Each wanted
+    table has a file.
 
     Args:
         runs: Finished runs of one notebook.
         wanted: Ids of claims and names of tables of the notebook.
 
-    Returns:
-        The paths of the CSV files. ``cases.csv`` has the table of `tabulate_cases`, of all runs and for the
-        wanted claims, or for all claims if none is wanted. If claims are wanted, ``wide.csv`` has a row for
-        each run and a column with the number of each case. Each wanted table has a file with the rows of all
-        runs one below the other.
-
     Raises:
         BadInput: If the runs have neither a claim nor a table with a wanted name.
     """
-    # All runs are of one notebook, so that the column `notebook` has the names of their files instead.
+    # The column `notebook` has the names of files, because all runs are of one notebook.
     found = [collect(run.path) | {"name": run.path.name} for run in runs]
     kept = [read_tables(run.path) for run in runs]
     long = pd.concat(map(tabulate_cases, found), ignore_index=True)
@@ -119,7 +100,7 @@ def write(runs: Sequence[Run], wanted: Sequence[str] = ()) -> list[Path]:
     if wanted_claims:
         run_columns = list(_describe_run(found[0]))
         label = long["claim"] + " | " + long["reading"] + " | " + long["case"]
-        # If several cases of a run have the same label, only the first has a place in the wide table.
+        # Of several cases with the same label, only the first has a place in the wide table.
         once = long.assign(label=label).drop_duplicates([*run_columns, "label"])
         frames["wide"] = once.pivot(
             index=run_columns, columns="label", values="measured"
@@ -131,14 +112,13 @@ def write(runs: Sequence[Run], wanted: Sequence[str] = ()) -> list[Path]:
             if name in texts
         ]
         frames[name] = pd.concat(kept_of_runs, ignore_index=True)
-    # A sweep of other runs has another address, and thus another folder.
     address = sha256("".join(str(run.path) for run in runs).encode()).hexdigest()[:8]
     folder = ROOT / "_build" / "sweeps" / f"{runs[0].name}-{runs[0].preset}-{address}"
     return [save(frame, folder / name) for name, frame in frames.items()]
 
 
 def save(frame: pd.DataFrame, path: Path) -> Path:
-    """Write a table as CSV and as Parquet, each file whole or not at all; return the path of the CSV file."""
+    """Write a table as CSV and as Parquet, and return the path of the CSV file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_path(path.with_suffix(".csv")) as part:
         frame.to_csv(part, index=False)

@@ -1,7 +1,6 @@
 """Build the book from executed notebooks: write the tree of sources, run jupyter-book, and verify the pages.
 
-The finished book is `_build/book/<preset>/index.html`. A build that fails, or whose pages do not pass
-`verify`, never replaces the last good book. If no input has changed, the build returns at once.
+The finished book is `_build/book/<preset>/index.html`. A build that fails never replaces the last good book.
 """
 
 from __future__ import annotations
@@ -51,15 +50,11 @@ def hash_book(preset: str, notebooks: Mapping[str, Path], root: Path = ROOT) -> 
 def gather(
     notebooks: Mapping[str, Path], toc: dict[str, Any], preset: str, root: Path = ROOT
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the results of the notebooks (`icl_book.runner.record.collect`), and the problems found.
+    """Return the results of the notebooks in the order of ``toc``, and the problems found.
 
-    Args:
-        notebooks: The executed notebooks by name.
-        toc: The table of contents, whose order the results have. Each notebook that is only in ``toc`` or
-            only in ``notebooks`` is returned as a problem. Then results are not returned.
-        preset: The preset of the runs. Pages quote numbers of ``quick``. So the links to these numbers, and
-            the second computations that confirm the numbers, are checked only for this preset.
-        root: The folder of the repository.
+    If a notebook is only in ``toc`` or only in ``notebooks``, there are no results. Pages quote numbers of
+    the preset ``quick``. So the links to these numbers, and the second computations, are checked only for
+    this preset.
 
     Raises:
         BadInput: If a notebook is damaged, or must run again for today's claims.
@@ -67,7 +62,6 @@ def gather(
     wanted = [
         d.removeprefix("notebooks/") for d in verify.toc_pages(toc) if d.startswith("notebooks/")
     ]
-    # These are the names that only `wanted` or only `notebooks` has.
     if apart := sorted(set(wanted) ^ set(notebooks)):
         allowed = "must be both in _toc.yml and in the folder notebooks"
         return [], [f"notebooks/{name}: {allowed}" for name in apart]
@@ -82,7 +76,7 @@ def gather(
         if (path := root / "book" / f"{page}.md").is_file():
             text = path.read_text(encoding="utf-8")
             found = audit.find_broken_links(text, cards(runs))
-            # The numbers can be compared only if every link of the page leads to a case.
+            # Numbers are compared only if every link of the page leads to a case.
             if not found:
                 found = second.find_unconfirmed(text, cards(runs), computed)
             problems += [f"book/{page}: {one}" for one in found]
@@ -95,14 +89,14 @@ def gather(
     return runs, problems
 
 
-#: The code of the command jupyter-book, run inside `icl_book.lean`.
+#: The code of the command jupyter-book.
 JUPYTER_BOOK = """
 from icl_book import lean
 with lean.program():
     from jupyter_book.cli.main import main
     main()
 """
-#: The code that runs Sphinx without jupyter-book. It fails if anything imports jupyter-book.
+#: The code that runs Sphinx. It fails if anything imports jupyter-book.
 PLAIN = """
 import sys
 from icl_book import lean
@@ -116,10 +110,7 @@ with lean.program():
 def run_sphinx(source: Path, output: Path, plain: bool = False) -> Path:
     """Make pages from the tree that `stage` wrote, and return their folder.
 
-    Args:
-        source: The folder of the tree.
-        output: Where the pages are written. What was there before is removed.
-        plain: Run Sphinx alone, with the settings of ``.ci/conf.py``, and not jupyter-book.
+    If ``plain``, Sphinx runs alone, with the settings of ``.ci/conf.py``.
 
     Raises:
         BadInput: If the program fails or warns. The message has the warnings, or says that the disk is full.
@@ -166,11 +157,7 @@ def build(
 ) -> Path:
     """Build the book, verify it, and return the path of its first page.
 
-    Args:
-        preset: The preset of the executed notebooks.
-        notebooks: The executed notebooks by name.
-        root: The folder of the repository.
-        plain: Build by Sphinx alone, without jupyter-book, into the folder ``<preset>-plain``.
+    If ``plain``, Sphinx builds the book alone, into the folder ``<preset>-plain``.
 
     Raises:
         BadInput: If anything is wrong. The last good book stays as it is.
@@ -240,15 +227,15 @@ def _raise_problems(problems: list[str]) -> None:
 def renumber_texts(runs: Sequence[Mapping[str, Any]], root: Path = ROOT) -> dict[Path, str]:
     """Return the texts of README.md, pages and chapters by path, with the numbers of these runs.
 
-    In README.md the sentences between ``verdicts:begin`` and ``verdicts:end`` are written anew. In all texts
-    the text of each judged link (see `icl_book.site.audit`) is written anew.
+    In README.md the sentences between ``verdicts:begin`` and ``verdicts:end`` are written anew, and in all
+    texts the judged links (see `icl_book.site.audit`).
     """
     module = stage.load_pages(**stage.context(registry(), runs, root))
     text = (root / "README.md").read_text(encoding="utf-8")
     block = re.compile(r"(<!-- verdicts:begin -->\n).*?(<!-- verdicts:end -->)", re.DOTALL)
     text = block.sub(lambda m: f"{m[1]}{module.readme()}{m[2]}", text)
     found = {root / "README.md": audit.renumber(text, cards(runs))}
-    # Pages may link to every card, and a chapter to its own cards only.
+    # A chapter may link only to its own cards.
     sources = {path: cards(runs) for path in sorted((root / "book").glob("*.md"))}
     sources |= {root / "notebooks" / f"{run['name']}.py": cards([run]) for run in runs}
     for path, own in sources.items():
@@ -257,23 +244,18 @@ def renumber_texts(runs: Sequence[Mapping[str, Any]], root: Path = ROOT) -> dict
 
 
 def find_outdated(runs: Sequence[Mapping[str, Any]], root: Path = ROOT) -> dict[Path, str]:
-    """Return those of the texts (`renumber_texts`) that differ from the files at their paths."""
+    """Return those of the texts of `renumber_texts` that differ from the files at their paths."""
     found = renumber_texts(runs, root)
     return {path: text for path, text in found.items() if path.read_text("utf-8") != text}
 
 
 def write_readme(root: Path = ROOT) -> None:
-    """Write anew the picture of README.md, and the numbers of README.md, pages and chapters.
-
-    The numbers are those of the preset quick, in the texts that `renumber_texts` returns. The path of each
-    text that changes is printed.
-    """
+    """Write the picture of README.md, and the quick runs' numbers of README.md, pages and chapters."""
     files = {run.name: run.path for run in plan("quick")}
     runs = [collect(path) for path in files.values()]
     for path, text in find_outdated(runs, root).items():
         write_atomically(path, text)
         print(f"wrote {os.path.relpath(path)}")
-    # The picture is the first figure of a chapter.
     drawings = [data.get("image/svg+xml") for data in list_outputs(read_json(files[stage.PICTURE]))]
     picture = next(drawing for drawing in drawings if drawing)
     write_atomically(root / "book" / "_static" / "picture.svg", "".join(picture))

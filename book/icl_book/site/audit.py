@@ -1,13 +1,10 @@
 r"""Prepare what pages show of claims: audited claims, further runs, and numbers in prose.
 
-``pages.md.j2`` counts and shows the audited claims. `as_json` writes them for machines, in the form that
-``book/_static/audit.schema.json`` describes.
-
 A number in the prose of a page comes from a card, and is the text of a *judged link*. The book writes this
 text anew, by today's cards. A judged link has one of these forms:
 
 - ``[3.3](<judged:P1.T2.near|ReLU, d = 5|100*.1f>)`` names a claim, a case and a format. The text is the
-  number of the case. Here it is multiplied by 100 and has one decimal. The factor may be left out.
+  number of the case, here multiplied by 100. The factor may be left out.
 - ``[✓](judged:P1.T2.upper)`` names a claim alone. The text is the mark of the claim's verdict.
 - ``[holds](judged:P1.T2.upper)`` names a claim alone, too. The text is the verdict.
 - A link that names a claim alone may also have other words, which stay.
@@ -35,16 +32,14 @@ from icl_book.runner.record import group_by_claim, list_cases
 Record = Mapping[str, Any]
 Cards = Mapping[str, Record]
 
-#: The authorities whose statements are counted together, by the key of the group; and the groups' names on
-#: pages.
+#: The authorities whose statements are counted together, by group, and the groups' names on pages.
 GROUPS = {
     "authors": OWN,
     "others": (Authority.REVIEW, Authority.SUMMARY, Authority.OTHER),
     "book": (Authority.BOOK,),
 }
 NAMES = {"authors": "authors", "others": "others", "book": "this book"}
-#: Two kinds of claims that are counted apart from the verdicts: those that no data could contradict, and
-#: those that another claim implies.
+#: Claims that are counted apart: those that no data could contradict, and those that another implies.
 APART = SURE, IMPLIED = "cannot fail", "follow from others"
 
 
@@ -52,28 +47,23 @@ APART = SURE, IMPLIED = "cannot fail", "follow from others"
 class AuditedClaim:
     """A claim with its record and the notebook that judged it."""
 
-    #: The record of the claim's card. If no notebook judged the claim, the record of the statement alone.
+    #: The record of the claim's card, or of the statement alone if no notebook judged it.
     record: Record
-    #: The notebook that judged the claim, without suffix; empty if none did.
+    #: The notebook that judged the claim; empty if none did.
     notebook: str
-    #: The key of `GROUPS` that has the claim's authority.
     group: str
     #: As what the claim is counted: its verdict, or one of `APART`.
     kind: str
 
 
 def audit_claims(registry: Mapping[str, Claim], runs: Iterable[Record]) -> list[AuditedClaim]:
-    """Return the audited claim of each claim of the registry, in the order of the registry.
-
-    ``runs`` are results, as `icl_book.runner.record.collect` returns them. If several of them judge a claim,
-    the first counts.
-    """
+    """Return the audited claim of each claim of the registry. Of several results for one the first counts."""
     by_claim = group_by_claim(runs)
     found = []
     for claim_id, claim in registry.items():
         notebook, record = by_claim.get(claim_id, [("", statement_record(claim))])[0]
         kind = record["verdict"]
-        # The claim has a rule, but no data could contradict it.
+        # No data could contradict this claim.
         if claim.rule is not None and not claim.tested:
             kind = SURE
         if claim.implied_by:
@@ -92,17 +82,16 @@ def audit_claims(registry: Mapping[str, Claim], runs: Iterable[Record]) -> list[
 class Rerun:
     """What further runs found of a statement: a line of ``results/replication.csv``.
 
-    One of these runs, the *registered run*, was a run of all chapters at other sizes, by a plan that was
-    committed before this run. The other runs had other random numbers.
+    One of these runs, the *registered run*, had other sizes, by a plan that was committed before. The others
+    had other random numbers.
     """
 
     statement: str
     #: Who made the statement: a value of `NAMES`.
     who: str
-    #: Whether, at the time of the registered run, data could contradict the statement and no other statement
-    #: implied it.
+    #: Whether, at the time of the registered run, data could contradict the statement and no other implied
+    #: it.
     independent: bool
-    #: The grade of the statement at that time.
     grade: str
     #: The verdict in the book at that time.
     then: str
@@ -125,7 +114,7 @@ class Rerun:
 
 
 def read_reruns(root: Path) -> list[Rerun]:
-    """Return what further runs found of each statement, in the order of ``results/replication.csv``."""
+    """Return what further runs found of each statement."""
     path = root / "results" / "replication.csv"
     # A verdict of the file has another name now.
     text = path.read_text(encoding="utf-8").replace("as printed", "as we have it")
@@ -147,7 +136,7 @@ def read_reruns(root: Path) -> list[Rerun]:
 
 
 def as_json(found: Sequence[AuditedClaim]) -> str:
-    """Return all claims with their evidence as the text of one JSON document."""
+    """Return all claims with their evidence as JSON, in the form of ``book/_static/audit.schema.json``."""
     claims = []
     for audited in found:
         address = f"book/audit.html#{audited.record['id']}"
@@ -158,7 +147,7 @@ def as_json(found: Sequence[AuditedClaim]) -> str:
 
 # ---------------------------------------------------------------- numbers in prose
 
-#: Matches a link whose text a card decides: the text, an angle bracket or nothing, and what the link names.
+#: Matches a judged link: its text, an angle bracket or nothing, and what it names.
 JUDGED = re.compile(r"\[([^][]*)\]\((<)?judged:([^<>]*?)(?(2)>)\)")
 
 
@@ -168,13 +157,11 @@ def resolve(text: str, cards: Cards, link: Callable[[Record, str, str], str]) ->
     Args:
         text: Markdown.
         cards: The records of cards by claim.
-        link: Called with the record of a card, the text that the link shows, and the name of a case. The name
-            is empty if the link names a claim alone. It is also empty if the card lacks the case, and then
-            the text is the verdict.
+        link: Called with the record of a card, the text that the link shows, and the name of a case, which is
+            empty if the text is not the number of a case.
 
     Raises:
-        BadInput: If ``cards`` lacks a claim, or if a link names neither a claim alone nor a claim, a case and
-            a format.
+        BadInput: If ``cards`` lacks a claim, or if a link has another form.
     """
 
     def show(found: re.Match[str]) -> str:
@@ -195,9 +182,6 @@ def renumber(text: str, cards: Cards) -> str:
     """Return Markdown, or the ``.py`` of a notebook, with the text of each judged link written anew.
 
     A link whose case the card lacks keeps its text.
-
-    Raises:
-        BadInput: As `resolve`.
     """
 
     def write(found: re.Match[str]) -> str:
@@ -210,7 +194,6 @@ def renumber(text: str, cards: Cards) -> str:
             shown = _format(values[0], form)
         else:
             shown = _say(found[1], cards[claim_id]["verdict"])
-        # If only a line break differs, the old text stays.
         if _join(found[1]) == shown:
             return found[0]
         target = found[0].removeprefix(f"[{found[1]}]")
@@ -220,10 +203,7 @@ def renumber(text: str, cards: Cards) -> str:
 
 
 def _say(text: str, verdict: str) -> str:
-    """Return what a link with a claim alone shows: the mark of ``verdict``, ``verdict``, or other words.
-
-    ``text`` is what the link has shown so far: a mark, a verdict, or other words, which stay.
-    """
+    """Return what a link with a claim alone shows after ``text``: a mark, a verdict, or the same words."""
     words = _join(text)
     if words in MARKS:
         return mark(verdict)
@@ -241,12 +221,7 @@ def split(named: str) -> list[str]:
 
 
 def _check(named: str, cards: Cards) -> tuple[str, str, str]:
-    """Return the claim, the case and the format that a judged link names; empty texts for what it leaves out.
-
-    Raises:
-        BadInput: If ``cards`` lacks the claim, or if the link names neither a claim alone nor a claim, a case
-            and a format.
-    """
+    """Return the claim, the case and the format that a judged link names, or empty texts for them."""
     claim_id, *rest = split(named)
     if claim_id not in cards:
         raise BadInput(f"judged:{named}: no card of {claim_id} is on this page")
@@ -268,11 +243,7 @@ def _format(value: float | str, form: str) -> str:
 
 
 def find_broken_links(text: str, cards: Cards) -> list[str]:
-    """Return an error message for each judged link of a text that leads nowhere.
-
-    A link leads nowhere if ``cards`` lacks its claim, if the card lacks its case, or if it names neither a
-    claim alone nor a claim, a case and a format.
-    """
+    """Return an error message for each judged link of a text that leads nowhere."""
     found = []
     for _, _, named in JUDGED.findall(text):
         try:

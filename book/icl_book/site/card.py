@@ -1,7 +1,4 @@
-"""Write verdict cards as HTML, each from its record, by the template ``card.html.j2``.
-
-The functions below choose the words and numbers that the template shows.
-"""
+"""Write verdict cards as HTML, each from its record, by the template ``card.html.j2``."""
 
 from __future__ import annotations
 
@@ -21,7 +18,6 @@ from icl_book.claims.card import (
 )
 from icl_book.markup import environment, format_interval, format_number
 
-#: What a statement does in a reading, by the outcome of the reading.
 _VERBS = {"agrees": "holds", "contradicts": "fails", "undecided": "is undecided"}
 
 
@@ -31,24 +27,23 @@ def load_macros() -> Any:
 
 
 def render(record: Mapping[str, Any], on_a_page: bool = False) -> str:
-    """Return a card as HTML, from its record. ``on_a_page`` adds a link to the audit page."""
+    """Return a card as HTML. ``on_a_page`` adds a link to the audit page."""
     return str(load_macros().card(record, on_a_page))
 
 
 def choose_headline(cases: Cases) -> dict[str, str]:
     """Choose what a closed card shows: the range of the numbers of all cases, or the number of one case.
 
-    If all cases have the same permitted range, a card shows the range of their numbers. Otherwise it shows
-    the case whose number lies farthest outside its permitted range. If all numbers lie inside, it shows the
-    case whose number is nearest to an end of its permitted range.
+    The range is shown if all cases have the same permitted range. Otherwise the case is the one whose number
+    lies farthest outside its permitted range, or nearest to an end of it.
 
     Returns:
-        Three texts: ``measured`` is the number or the range, ``permitted`` is the permitted range, and
-        ``where`` is the name of the case, empty for the range.
+        Three texts: ``measured``, ``permitted``, and ``where``, the name of the case, which is empty for the
+        range.
     """
     if len({tuple(case["permitted"]) for case in cases}) == 1:
         values = sorted(float(case["measured"]) for case in cases)
-        # If both ends of the range are written alike, one remains.
+        # Ends that are written alike become one.
         ends = list(dict.fromkeys(format_number(x, ".4g") for x in (values[0], values[-1])))
         where = ""
     else:
@@ -70,10 +65,7 @@ def describe_result(record: Mapping[str, Any]) -> str:
 
 
 def _measure_inside(case: Mapping[str, Any]) -> float:
-    """Return the distance of a case's number from the nearer end of its permitted range.
-
-    The distance is negative if the number lies outside.
-    """
+    """Return the distance of a case's number from the nearer permitted end, negative if it lies outside."""
     low, high = map(float, case["permitted"])
     return min(float(case["measured"]) - low, high - float(case["measured"]))
 
@@ -83,17 +75,12 @@ def _format_size(size: float | str) -> str:
     x = float(size)
     if math.isinf(x):
         return "infinity"
-    # From 99.5 on the format .2g writes an exponent. From 1e5 on the exponent stays, because it is shorter.
+    # From 99.5 on the format .2g writes an exponent, which is shorter from 1e5 on.
     return format_number(f"{x:.2g}", ".0f" if 99.5 <= x < 1e5 else ".2g")
 
 
 def count_readings(readings: Mapping[str, str]) -> str:
-    """Return a sentence, without its period, that counts the readings in which a statement holds or fails.
-
-    An example is "It holds in this reading and fails in both others".
-    ``readings`` has the outcome of each reading by name. The first reading is ours, and there is at least one
-    other.
-    """
+    """Return e.g. "It holds in this reading and fails in both others", where the first reading is ours."""
     ours, *others = readings.values()
     text = f"It {_VERBS[ours]} in this reading"
     # All other readings have the same outcome.

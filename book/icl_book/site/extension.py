@@ -1,7 +1,4 @@
-"""Extend Sphinx: change signatures and docstrings of the API, links, and the HTML of finished pages.
-
-`setup` connects each function with an event of Sphinx, which calls the function and sets its arguments.
-"""
+"""Extend Sphinx: change signatures and docstrings of the API, links, and the HTML of finished pages."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ ARRAY = re.compile(
 )
 #: Matches what Sphinx writes for a type with a validator of pydantic.
 VALIDATED = re.compile(r"~?[\w.]*Annotated\[(.+?), ~?[\w.]*BeforeValidator\([^)]*\)\]")
-#: Matches the path of a name, all but its last part, which Sphinx marks with "~".
+#: Matches the path of a name without its last part.
 PATH = re.compile(r"~(?:\w+\.)+")
 #: Matches a formula of a page with the punctuation around it.
 MARKED = re.compile(
@@ -57,10 +54,7 @@ def write_types(text: str) -> str:
 def write_signature(
     app: Sphinx, what: str, name: str, obj: object, options: object, given: str, returned: str
 ) -> tuple[str | None, ...]:
-    """Return the arguments and the returned type of a signature, with types as in the source.
-
-    An enumeration has neither, because it is not called.
-    """
+    """Return the arguments and the returned type of a signature, with types as in the source."""
     if inspect.isclass(obj) and issubclass(obj, Enum):
         return "", None
     return tuple(text and write_types(text) for text in (given, returned))
@@ -69,13 +63,9 @@ def write_signature(
 def mend_docstring(
     app: Sphinx | None, what: str, name: str, obj: object, options: object, lines: list[str]
 ) -> None:
-    """Mend ``lines``, the text that napoleon has made of a docstring.
-
-    Napoleon is the part of Sphinx that reads docstrings in Google style.
-    """
+    """Mend ``lines``, the text that napoleon, Sphinx's reader of Google style, has made of a docstring."""
     kinds = [line for line in lines if line.startswith(":type: ")]
-    # If the docstring of an attribute, a property or a constant has a colon, napoleon takes the words before
-    # the colon for a type. They are put back.
+    # Napoleon takes words before a colon for a type.
     if what in ("attribute", "data", "property") and kinds:
         lines.remove(kinds[0])
         lines[0] = f"{kinds[0].removeprefix(':type: ')}: {lines[0]}"
@@ -88,7 +78,6 @@ def write_annotations(app: Sphinx, doctree: nodes.document, name: str) -> None:
     """Write types as in the source where they stand outside of signatures, for instance at attributes."""
     for annotation in list(doctree.findall(addnodes.desc_annotation)):
         text = annotation.astext()
-        # If Sphinx marks a name with "~", only the last part of its path should be shown.
         short = PATH.sub("", write_types(text))
         if short != text:
             annotation.children = [nodes.Text(short)]
@@ -99,15 +88,14 @@ def cite(app: Sphinx, doctree: nodes.document, name: str) -> None:
     works = app.env.get_domain("cite")
     for link in list(doctree.findall(nodes.reference)):
         if (uri := link.get("refuri", "")).startswith("cite:"):
-            # The extension for bibliographies returns a citation, here in the form "p", with one link to the
-            # entry. It warns of an unknown key. It takes the node of a reference and the node of its words,
-            # and here both are `link`.
+            # The extension for bibliographies returns a citation with one link to the entry, or warns of an
+            # unknown key.
             found = works.resolve_xref(
                 app.env, name, app.builder, "p", uri.removeprefix("cite:"), link, link
             )
             if not found:
                 continue
-            # The link of the page keeps its words, and takes the target and the tooltip of the found link.
+            # The link of the page keeps its words.
             for entry in found.findall(nodes.reference):
                 del link["refuri"]
                 link.attributes |= {
@@ -121,7 +109,7 @@ def fold_specialists(app: Sphinx, doctree: nodes.document, name: str) -> None:
     """Hide the text below the heading *For specialists* of a chapter, until a reader opens it."""
     for section in doctree.findall(nodes.section):
         if section[0].astext().startswith("For specialists"):
-            # A section begins with its heading, which stays above the fold.
+            # The heading stays above the fold.
             summary = "<summary>Theorems, proofs and more</summary>"
             fold = f'<details class="icl-specialists">{summary}'
             section.insert(1, nodes.raw("", fold, format="html"))
@@ -133,10 +121,8 @@ def finish_page(
 ) -> None:
     """Change the HTML of a page, ``context["body"]``, and what its head loads.
 
-    - The scripts of live kernels are left out.
-    - The head links to the copy of the page in Markdown, see `icl_book.site.machines`.
-    - A formula and the punctuation around it are kept on one line, and so is a short name in code.
-    - A figure gets a second drawing for narrow screens, see `icl_book.figures.narrow`.
+    The scripts of live kernels are left out. The head links to the page's twin in Markdown. Formulas and
+    short names in code do not break across lines. A figure gets a second drawing for narrow screens.
     """
 
     # Live kernels need a server and a CDN, and their script fails when it is included twice.
@@ -149,7 +135,7 @@ def finish_page(
         script for script in context.get("script_files", []) if not is_live(script)
     ]
     twin = f'<link rel="alternate" type="text/markdown" href="{Path(pagename).name}.md">'
-    # Pages that Sphinx makes itself, as those of source code, have neither a document nor a copy in Markdown.
+    # Pages that Sphinx makes itself, as those of source code, do not have a twin.
     if doctree is not None:
         context["metatags"] = context.get("metatags", "") + twin
     if "body" in context:
@@ -159,17 +145,16 @@ def finish_page(
         context["body"] = SHORT.sub('<span class="pre icl-whole">', context["body"])
 
         def add_narrow(found: re.Match[str]) -> str:
-            """Return a figure with its drawing for narrow screens, if it has one, beside its picture."""
             before, name, picture = found.groups()
             narrow = f"_static/narrow/{name}.svg"
             drawn = Path(app.srcdir) / "book" / narrow
             if not drawn.is_file():
                 return found[0]
-            # If a drawing has several panels, the style sheet adds a line to the caption, which says that the
-            # panels stand one below the other. Matplotlib calls the second panel `axes_2`.
+            # The style sheet adds to the caption that several panels stand one below the other. Matplotlib
+            # calls the second panel `axes_2`.
             several = 'id="axes_2"' in drawn.read_text(encoding="utf-8")
             css = ' class="icl-stacked"' if several else ""
-            # The 1 tells `pathto` that this is a file, and not a page.
+            # The 1 tells `pathto` that this is a file.
             source = f'media="{NARROW}" srcset="{context["pathto"](narrow, 1)}"'
             return f"{before}<picture{css}><source {source}/>{picture}</picture>"
 
@@ -181,14 +166,13 @@ def link_source(
 ) -> None:
     """On a page of source code, link each piece to its entry in the API, or to nothing if it has none.
 
-    The links that Sphinx's extension viewcode has made are replaced, because some are wrong: if the API
-    documents one name of a module under the module's package, viewcode links all names of the module to the
-    package.
+    Some links of Sphinx's viewcode are wrong: if the API documents one name of a module under the module's
+    package, viewcode links all names of the module to the package.
     """
     if not pagename.startswith("_modules/") or "body" not in context:
         return
     parts = pagename.split("/")[1:]
-    # The entry may be under the module, or under a package around the module, the nearest first.
+    # The entry may be under a package around the module.
     owners = [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
     entries = app.env.get_domain("py").objects  # type: ignore[attr-defined]
 
@@ -224,7 +208,7 @@ def link_names(
     def link_name(found: re.Match[str]) -> str:
         name, attribute = found.groups()
         full_name = full_names.get(name)
-        # If the attribute has an entry of its own, as in `streams.stream`, the link leads to that entry.
+        # An attribute may have an entry of its own, as in `streams.stream`.
         if f"{full_name}.{attribute}" in entries:
             full_name = f"{full_name}.{attribute}"
         if full_name not in entries:
@@ -244,18 +228,15 @@ def refuse_sources(app: Sphinx, config: object) -> None:
 
 def write_in_parallel(app: Sphinx, env: object) -> list[str]:
     """Let two processes write the pages."""
-    # This is set after reading, which one process does.
+    # Reading is done before, by one process.
     app.parallel = 2
     return []
 
 
 def write_returned(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Write the returned types of overloaded functions as in the source.
-
-    For all other functions `write_signature` does this. Sphinx does not call it for overloaded functions.
-    """
+    """Write the returned types of overloaded functions, for which Sphinx does not call `write_signature`."""
     for node in doctree.findall(addnodes.desc_returns):
-        # The text of the node itself begins with the arrow, which the page writes, too.
+        # The text of the node itself begins with the arrow.
         text = "".join(child.astext() for child in node.children)
         if write_types(text) != text:
             node.children = [nodes.Text(write_types(text))]
@@ -266,14 +247,13 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", refuse_sources)
     app.connect("env-updated", write_in_parallel)
     app.connect("autodoc-process-signature", write_signature)
-    # Sphinx calls functions in the order of their priorities. Napoleon has 500, so `mend_docstring` gets what
-    # napoleon wrote.
+    # Napoleon has the priority 500, so `mend_docstring` gets what napoleon wrote.
     app.connect("autodoc-process-docstring", mend_docstring, priority=600)
     app.connect("doctree-resolved", write_annotations)
     app.connect("doctree-resolved", cite)
     app.connect("doctree-resolved", write_returned)
     app.connect("doctree-resolved", fold_specialists)
-    # With this priority, other extensions have added their scripts and changed the text before.
+    # With this priority the function comes after other extensions.
     app.connect("html-page-context", finish_page, priority=900)
     app.connect("html-page-context", link_source)
     app.connect("html-page-context", link_names)

@@ -24,20 +24,13 @@ Statements, verdicts and measured numbers are also one JSON file, [audit.json](_
 
 
 def write(html: Path, twins: Path, toc: dict[str, Any], title: str) -> None:
-    """Copy the twins beside the pages of a built book, and write ``llms.txt``, which lists the twins.
-
-    Args:
-        html: The folder of the pages.
-        twins: The folder of the twins, which have the paths of their pages.
-        toc: The table of contents.
-        title: The title of the book.
-    """
+    """Copy the twins beside the pages of a built book, and write ``llms.txt``, which lists the twins."""
     for page in toc_pages(toc):
         shutil.copy(twins / f"{page}.md", html / f"{page}.md")
     parts = [ABOUT.format(title=title)]
     front = {"caption": "The front page", "chapters": [{"file": toc["root"]}]}
     for part in [front, *toc["parts"]]:
-        # `toc_pages` lists the root first. A part gets an empty root, which is dropped again.
+        # `toc_pages` lists the root first, here an empty one.
         pages = toc_pages({"root": "", "chapters": part["chapters"]})[1:]
         lines = [f"- [{_find_title(html / f'{page}.md')}]({page}.md)" for page in pages]
         parts.append("\n".join([f"## {part['caption']}", "", *lines, ""]))
@@ -45,10 +38,7 @@ def write(html: Path, twins: Path, toc: dict[str, Any], title: str) -> None:
 
 
 def write_twin(content: Mapping[str, Any]) -> str:
-    """Return the twin of an executed notebook: its text, its code, what the code printed, and its cards.
-
-    Code cells with the tag ``remove-cell`` are left out, and so is the code of cells with ``remove-input``.
-    """
+    """Return the twin of an executed notebook: its text, its code, what the code printed, and its cards."""
     parts = []
     for cell in content["cells"]:
         source = cell["source"].strip()
@@ -78,12 +68,8 @@ def list_printed(cell: dict[str, Any]) -> list[str]:
 
 
 def write_page_twin(text: str, folder: Path) -> str:
-    """Return the twin of a page that is not a notebook.
-
-    ``text`` is the source of the page, and ``folder`` its folder. The files that the page includes are
-    written into the twin. The parts that Sphinx generates (`_LISTS`) are left out.
-    """
-    # The settings at the head of the page are left out.
+    """Return the twin of a page that is not a notebook, from its source and its folder."""
+    # Settings stand at the head of the page.
     text = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.DOTALL)
     text = _INCLUDE.sub(lambda found: _read_included(folder / found["path"], found["how"]), text)
     text = _LISTS.sub("", text)
@@ -97,7 +83,7 @@ _INCLUDE = re.compile(
 #: Matches the parts of a page that only Sphinx can fill: the names of a module, the bibliography, raw HTML.
 _LISTS = re.compile(r"^```\{(?:eval-rst|bibliography|raw)\}.*?^```$", re.MULTILINE | re.DOTALL)
 _GLOSSARY = re.compile(r"^```\{glossary\}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-#: Matches what an included file has for a browser or for Sphinx: HTML tags, targets, and fences around text.
+#: Matches what an included file has for a browser or for Sphinx: HTML tags, targets, and fences.
 _GENERATED = re.compile(
     r"</?(?:a|span|div|details|summary|article|p|table|t[dhr]|thead|tbody|caption)\b[^>]*>"
     r"|^\([\w-]+\)=\n|^:{3,}.*(?:\n|\Z)(?::.*\n)*",

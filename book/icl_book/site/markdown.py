@@ -18,19 +18,19 @@ _FOLD = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _QUOTATION = re.compile(r"(?:^>.*(?:\n|\Z))+", re.MULTILINE)
-#: The ends of the CSS classes of boxes, by the first words of their titles; ``icl.css`` has the styles. A
-#: quotation that does not begin with one of these titles is an ordinary quotation.
+#: The ends of the CSS classes of boxes, by the first words of their titles. A quotation without such a title
+#: is an ordinary one.
 _LOOKS = dict.fromkeys(("Theorem", "Lemma", "Proposition", "Corollary", "What is true"), "true")
 _LOOKS |= {"What": "", "Proof": "proof", "Solution": "solution"}
-#: Matches how a box begins: a bold title, and after it perhaps words in parentheses.
+#: Matches how a box begins: a bold title, and perhaps words in parentheses.
 _LEAD = re.compile(
     rf"\*\*(?P<lead>(?:{'|'.join(_LOOKS)})\b.*?)\*\*(?P<of> \((?:[^()]|\([^()]*\))*\))?\.?\s*",
     re.DOTALL,
 )
 _TARGET = re.compile(r"^( *)<a id=\"([\w.-]+)\"></a>[ ]*$", re.MULTILINE)
-#: Matches a link to a target on this page or another: its words and the name of the target.
+#: Matches a link to a target: its words and the name of the target.
 _LINK = re.compile(r"\[([^][]*)\]\((?:[\w./-]*\.(?:ipynb|md))?#([\w.-]+)\)")
-#: Matches the drawing of a chapter's figure on a page, with its caption below, and perhaps an anchor above.
+#: Matches the drawing of a chapter's figure with its caption below, and perhaps an anchor above.
 _DRAWING = re.compile(
     r"^(?:<a id=\"(?P<name>[\w-]+)\"></a>\n\n)?"
     r"!\[(?P<alt>[^]]*)\]\((?P<path>\S+/(?P<stem>fig-[\w-]+)\.svg)\)\n\n(?P<caption>\*\*.+?)(?=\n\n|\s*\Z)",
@@ -39,19 +39,16 @@ _DRAWING = re.compile(
 
 
 def to_myst(text: str, terms: Mapping[str, str]) -> str:
-    """Return the text of a page, or of a cell of a notebook, as MyST.
-
-    ``terms`` is what `list_terms` returns for the glossary.
-    """
+    """Return the text of a page, or of a cell of a notebook, as MyST, with the ``terms`` of `list_terms`."""
 
     def lead_to(found: re.Match[str]) -> str:
         words, target = found.groups()
         if target.startswith("term-"):
             term = terms.get(target.removeprefix("term-"))
-            # If the glossary lacks the term, the link stays an ordinary link, and Sphinx reports it.
+            # Sphinx reports the link to a term that the glossary lacks.
             if term:
                 return f"{{term}}`{_join(words)} <{term}>`"
-        # The page is left out of the link, because MyST finds a target by its name.
+        # MyST finds a target by its name alone.
         return f"[{words}](#{target})"
 
     text = _LINK.sub(lead_to, text)
@@ -60,10 +57,7 @@ def to_myst(text: str, terms: Mapping[str, str]) -> str:
 
 
 def list_terms(glossary: str) -> dict[str, str]:
-    """Return the terms of a glossary by the ends of the links to them.
-
-    A link to ``#term-optimal-window`` leads to the term *optimal window*, whose key is ``optimal-window``.
-    """
+    """Return the terms of a glossary by their links' ends: *optimal window* is ``optimal-window``."""
     words = re.findall(r"^(\w.*)\n  \S", glossary, re.MULTILINE)
     return {re.sub(r"[^a-z0-9]+", "-", word.lower()).strip("-"): word for word in words}
 
@@ -85,7 +79,7 @@ def find_class(title: str) -> str:
 def _write_boxes(text: str) -> str:
     """Write quotations with a bold title, ``<details>`` and anchors as MyST."""
     text = _QUOTATION.sub(_write_box, text)
-    # Each round writes as boxes those ``<details>`` that do not contain others.
+    # Each round writes the innermost ``<details>`` as boxes.
     while _FOLD.search(text):
         text = _FOLD.sub(lambda m: _write_admonition(m[1], m[2], "dropdown"), text)
     return _TARGET.sub(r"\1(\2)=", text)
@@ -100,8 +94,7 @@ def _write_box(quotation: re.Match[str]) -> str:
 
 
 def _write_admonition(title: str, body: str, *classes: str) -> str:
-    """Write a box in MyST."""
-    # MyST needs a fence that is longer than the fences of the boxes inside.
+    # MyST needs a longer fence than those of the boxes inside.
     fence = ":" * max([3, *(len(inside) + 1 for inside in re.findall(r"^:{3,}", body, re.M))])
     title = _join(title)
     css = " ".join(filter(None, [*classes, find_class(title)]))

@@ -1,8 +1,4 @@
-"""Write the book as one PDF, whose pages Chromium prints: ``python -m icl_book pdf``.
-
-Some parts are only on the site: the pages of `LEFT_OUT`, the tables of the audit, the cases of each card, and
-code that a reader must open.
-"""
+"""Write the book as one PDF, whose pages Chromium prints: ``python -m icl_book pdf``."""
 
 from __future__ import annotations
 
@@ -33,11 +29,10 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 SECONDS = 300
 #: Pages that are only for the screen.
 LEFT_OUT = re.compile(r"book/(api.*|measurements|gallery|second|provenance|benchmarks|reproduce)")
-#: On the site MathJax draws formulas as curves. In print another script of MathJax writes them as letters,
-#: which take a quarter of the bytes and can be searched.
+#: MathJax draws formulas as curves on the site, and in print as letters, which can be searched.
 MATHJAX = re.compile(r'src="[^"]*/mathjax/tex-svg-full\.js[^"]*"')
 FORMULAS = Path(str(files("mathjax"))) / "static/mathjax/es5/tex-chtml-full.js"
-#: Matches a piece of a drawn curve in a PDF: numbers, and an operator that moves or draws.
+#: Matches numbers and an operator that moves or draws, a piece of a curve in a PDF.
 CURVE = re.compile(rb"^[-.\d ]+ [clm]$", re.MULTILINE)
 STYLE = """<style>
 @page { size: A4; margin: 16mm 17mm 19mm }
@@ -72,12 +67,8 @@ of each card, and folded code.</p>
 def write_pdf(preset: str, root: Path = ROOT) -> Path:
     """Print the pages of the last book of a preset, and join them with a cover and bookmarks to one PDF.
 
-    Returns:
-        The path of the PDF, which lies beside the folder of the book.
-
     Raises:
-        BadInput: If the browser or the book is missing, if anything that the book is made from has changed
-            since it was built, or if a page cannot be printed.
+        BadInput: If the browser or the book is missing or outdated, or if a page cannot be printed.
     """
     program = find_browser()
     assemble.find_finished(preset, root)
@@ -87,7 +78,6 @@ def write_pdf(preset: str, root: Path = ROOT) -> Path:
     joined = PdfWriter()
     done = book.with_suffix(".pdf")
     with tempfile.TemporaryDirectory() as folder:
-        # Each page is written to the first file, and printed from there to the second.
         written = Path(folder) / "page.html"
         sheet = Path(folder) / "page.pdf"
         written.write_text(write_cover(preset, config, root), encoding="utf-8")
@@ -96,7 +86,7 @@ def write_pdf(preset: str, root: Path = ROOT) -> Path:
         for page in [name for name in toc_pages(toc) if not LEFT_OUT.fullmatch(name)]:
             written.write_text(prepare_page(page, book), encoding="utf-8")
             print_page(program, written, sheet, page)
-            # A page has one bookmark, its name, and not one for each heading.
+            # A page has one bookmark, and not one for each heading.
             item = Path(page).name.replace("_", " ")
             joined.append(sheet, outline_item=item, import_outline=False)
     joined.add_metadata({"/Title": config["title"], "/Author": config["author"]})
@@ -116,7 +106,7 @@ def find_browser() -> str:
 
 
 def write_cover(preset: str, config: dict[str, str], root: Path) -> str:
-    """Return the cover as HTML: title, author, version, commit and preset."""
+    """Return the cover as HTML."""
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     commit = provenance.commit() or {"id": "unknown", "dirty": False}
     name, _, subtitle = config["title"].partition(": ")
@@ -136,7 +126,7 @@ def write_cover(preset: str, config: dict[str, str], root: Path) -> str:
 def prepare_page(page: str, book: Path) -> str:
     """Return the HTML of a built page with the styles and the formulas of print."""
     path = book / f"{page}.html"
-    # The page is printed from another folder. With this base its links still begin at the page of the book.
+    # The page is printed from another folder, and its links begin at this base.
     head = f'<head><base href="{path.as_uri()}">'
     text = path.read_text(encoding="utf-8").replace("<head>", head, 1)
     text = MATHJAX.sub(f'src="{FORMULAS.as_uri()}"', text)
@@ -147,8 +137,6 @@ def prepare_page(page: str, book: Path) -> str:
 def print_page(program: str, page: Path, sheet: Path, name: str) -> None:
     """Print the HTML file ``page`` to the PDF file ``sheet``.
 
-    ``program`` is the path of the browser, and ``name`` the name of the page in messages.
-
     Raises:
         BadInput: If the browser does not write a PDF within `SECONDS`.
     """
@@ -157,13 +145,13 @@ def print_page(program: str, page: Path, sheet: Path, name: str) -> None:
     # Chromium refuses to start a sandbox for root.
     words += ["--no-sandbox"] if os.geteuid() == 0 else []
     words += [
-        # Tags refer to a tree of the file, which would be lost when the files are joined.
+        # Tags refer to a tree that is lost when the files are joined.
         "--disable-pdf-tagging",
-        # MathJax has a minute, on the clock of the page, to draw the formulas.
+        # MathJax has a minute to draw the formulas.
         "--virtual-time-budget=60000",
         # The page loads scripts and fonts from other files.
         "--allow-file-access-from-files",
-        # The browser keeps its own files beside the page, in the temporary folder.
+        # The browser keeps its own files in the temporary folder.
         f"--user-data-dir={page.parent}",
         f"--print-to-pdf={sheet}",
         page.as_uri(),
@@ -197,19 +185,16 @@ def number_pages(joined: PdfWriter, line: str) -> None:
         resources: Any = page["/Resources"]
         fonts = resources.get_object().setdefault(NameObject("/Font"), DictionaryObject())
         fonts.get_object()[NameObject("/Line")] = font_reference
-        # Python calls the font's encoding cp1252, and PDF reads hexadecimal digits between < and >.
+        # The font's encoding is cp1252.
         said = f"{line} \u00b7 {i}".encode("cp1252").hex()
-        # The footer is centered. Each of its letters is two digits of `said`, and about 3.5 points wide.
+        # A letter is about 3.5 points wide.
         letters = len(said) / 2
         x = float(page.mediabox.width) / 2 - 3.5 * letters / 2
         old = page.get_contents()
-        # The stream is compared with None, because a stream without entries is falsy.
         data = b"" if old is None else old.get_data()
-        # Chromium draws in units of about a quarter of a point. In these a second decimal is invisible, and
-        # without it the file is smaller.
+        # In Chromium's units, about a quarter of a point, a second decimal is invisible.
         drawn = CURVE.sub(round_curve, data)
-        # The operators q and Q around the page's own drawing restore the settings for the footer. The footer
-        # is gray, and stands 24 points above the lower edge.
+        # The operators q and Q restore the settings for the footer, 24 points above the lower edge.
         footer = f" Q q BT /Line 7 Tf 0.4 g {x:.1f} 24 Td <{said}> Tj ET Q".encode()
         new = DecodedStreamObject()
         new.set_data(b"q " + drawn + footer)

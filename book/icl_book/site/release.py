@@ -35,10 +35,9 @@ from icl_book.site import assemble, pdf, stage
 
 #: The date of every file in an archive, so that equal files make equal archives.
 DATE = (1980, 1, 1, 0, 0, 0)
-#: The same date in seconds since 1970.
 SECONDS = 315532800
-#: The code that unpacks ``tree.zip`` in the working directory, and builds the packages into a folder, its
-#: argument. The argument is read first, because building changes sys.argv.
+#: The code that builds the packages in ``tree.zip`` into a folder. It reads its argument first, because
+#: building changes sys.argv.
 BUILD = """
 import os, sys, zipfile
 import setuptools.build_meta as build
@@ -49,7 +48,6 @@ os.remove("tree.zip")
 build.build_wheel(place)
 build.build_sdist(place)
 """
-#: The keys of a result that stand in the manifest.
 ORIGIN = ("preset", "parameters", "seconds", "device", "machine", "versions", "commit")
 
 
@@ -57,11 +55,11 @@ def release(preset: str, root: Path = ROOT) -> Path:
     """Write the release of the last book of a preset, and return its folder.
 
     Raises:
-        BadInput: If the book is missing or older than pages or results, if files differ from the last commit,
-            or if packages or PDF cannot be made. An earlier release of the same version then stays as it is.
+        BadInput: If the book is missing or outdated, if files differ from the last commit, or if packages or
+            PDF cannot be made. An earlier release of the same version then stays as it is.
     """
     version: str = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]["version"]
-    # If there is not a browser for the PDF, this raises now, and not after minutes.
+    # Without a browser for the PDF this raises now, and not after minutes.
     pdf.find_browser()
     runs = assemble.find_finished(preset, root)
     commit = provenance.commit()
@@ -81,7 +79,7 @@ def release(preset: str, root: Path = ROOT) -> Path:
     new.mkdir(parents=True)
     try:
         fill(new, version, preset, runs, manifest_text, root)
-        # This moves the folder, so that `new` exists below only after an error.
+        # After this, `new` exists only after an error.
         assemble.swap(new, place)
     finally:
         shutil.rmtree(new, ignore_errors=True)
@@ -96,14 +94,11 @@ def fill(
     manifest_text: str,
     root: Path,
 ) -> None:
-    """Write every file of a release into the folder ``place``.
-
-    ``runs`` are the executed notebooks by chapter.
-    """
+    """Write every file of a release into the folder ``place``."""
     book = root / "_build" / "book" / preset
     name = f"softmax-icl-book-{version}"
     (place / "manifest.json").write_text(manifest_text, encoding="utf-8")
-    # The file .digest says what the book was made of, and is not a page.
+    # The file .digest is not a page.
     pages = {
         path.relative_to(book).as_posix(): path.read_bytes()
         for path in book.rglob("*")
@@ -121,14 +116,14 @@ def fill(
 
 
 def write_notebook(root: Path, name: str, path: Path) -> bytes:
-    """Return an executed notebook as bytes. Its text is that of today, with the numbers of its own cards."""
+    """Return an executed notebook as bytes, with today's text and the numbers of its own cards."""
     source = root / "notebooks" / f"{name}.py"
     content = stage.update_text(source, read_json(path), cards([collect(path)]))
     return json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n"
 
 
 def describe_origin(run: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the manifest has of a run's results: the keys `ORIGIN`, and the verdict of each card."""
+    """Return what the manifest has of a run's results."""
     verdicts = {card["id"]: card["verdict"] for card in run["cards"]}
     return {key: run[key] for key in ORIGIN if key in run} | {"verdicts": verdicts}
 
@@ -139,10 +134,7 @@ def hash_file(path: Path) -> str:
 
 
 def write_archive(path: Path, folder: str, files: Mapping[str, bytes]) -> None:
-    """Write a ZIP archive with one folder, whose bytes depend on the names and contents of the files only.
-
-    ``files`` has the content of each file by its path in the folder.
-    """
+    """Write a ZIP archive with one folder, whose bytes depend on the names and contents of ``files`` only."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as made:
         for name in sorted(files):
             entry = zipfile.ZipInfo(f"{folder}/{name}", DATE)
@@ -160,9 +152,9 @@ def build_packages(place: Path, root: Path) -> None:
         done = subprocess.run(
             [sys.executable, "-c", BUILD, str(place)],
             cwd=folder,
-            # The wheel records the permissions of its files, which must not depend on the user's settings.
+            # The wheel records permissions, which must not depend on the user's settings.
             umask=0o022,
-            # This is the date of the files in the wheel.
+            # The files in the wheel get this date.
             env=os.environ | {"SOURCE_DATE_EPOCH": str(SECONDS)},
             capture_output=True,
             text=True,
@@ -175,10 +167,7 @@ def build_packages(place: Path, root: Path) -> None:
 
 
 def normalize_archive(path: Path) -> None:
-    """Write a source archive again, so that its bytes depend on the names and contents of its files only.
-
-    Setuptools has written the user's name into the archive, and the times at which the files were unpacked.
-    """
+    """Write a source archive again, without the user's name and the times that setuptools has written."""
     made = io.BytesIO()
     with (
         tarfile.open(path) as found,

@@ -1,8 +1,7 @@
 """Compare numbers of pages with their second computations, which the scripts of ``book/checks`` have printed.
 
 A script prints a line for each number, as ``P1.G.ball | dim=5 what='floor' | 0.015504 | 0.00001``: the claim,
-parameters of the case, the number, and the error. The card's number may differ from the script's by at most
-the error.
+parameters of the case, the number, and by how much the card's number may differ.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ class Line:
     #: Parameters that tell the case from the other cases of the claim, not necessarily all of them.
     labels: dict[str, Any]
     number: float
-    #: How far the card's number may be from this number, at most.
+    #: The largest difference from the card's number.
     error: float
 
 
@@ -52,22 +51,15 @@ def read_committed(root: Path) -> list[Line]:
 
 
 def find_unconfirmed(text: str, cards: Cards, computed: Iterable[Line]) -> list[str]:
-    """Return problems, as texts, of the numbers in a page's judged links that are not confirmed.
+    """Return problems of the numbers in a page's judged links that the scripts do not confirm.
 
-    A number is confirmed if a script computes its case, and if each line of a script for this case agrees
-    with the number within the line's error.
-
-    Args:
-        text: The source of the page. Each of its judged links leads to a card of ``cards``, and to a case of
-            the card if the link names one (`icl_book.site.audit.find_broken_links`).
-        cards: The records of cards by claim.
-        computed: What the scripts have printed.
+    Each judged link of ``text`` must lead to a card, and to a case if it names one.
     """
     computed = list(computed)
     found = []
     for _, _, named in JUDGED.findall(text):
         claim_id, *rest = split(named)
-        # A link that names a claim alone shows a verdict, not a number.
+        # A link that names a claim alone does not show a number.
         if not rest:
             continue
         case = next(c for c in list_cases(cards[claim_id]) if c["name"] == rest[0])
@@ -82,7 +74,7 @@ def find_unconfirmed(text: str, cards: Cards, computed: Iterable[Line]) -> list[
             f"judged:{named}: {case['measured']:g} on the card, {line.number:g} by a script,"
             f" which may be {line.error:g} away"
             for line in matching
-            # The condition is written so that NaN is a problem, too.
+            # NaN is a problem, too.
             if not abs(line.number - case["measured"]) <= line.error
         ]
     return found

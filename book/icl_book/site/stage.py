@@ -1,7 +1,6 @@
 """Write the tree that jupyter-book reads: pages, executed notebooks, and the parts that `pages.md.j2` writes.
 
-A *judged link* in a text names a claim or one of its cases, see `icl_book.site.audit`. A *twin* is the copy
-of a page in Markdown for machines, see `icl_book.site.machines`.
+Judged links are those of `icl_book.site.audit`, and twins those of `icl_book.site.machines`.
 """
 
 from __future__ import annotations
@@ -36,12 +35,12 @@ from icl_book.site.card import render
 from icl_book.site.markdown import list_drawings, list_terms, to_myst
 
 BUILT_WITH = ("jupyter-book", "sphinx", "myst-nb", "papermill", "jupytext", "django-static-mathjax")
-#: The script of MathJax that draws formulas as outlines: it is one file and needs no fonts.
+#: This script of MathJax draws formulas as outlines: it is one file and needs no fonts.
 MATHJAX = "static/mathjax/es5/tex-svg-full.js"
-#: The names of `icl` that come first on their page of the API, because most chapters call them.
+#: The names of `icl` that come first on their page of the API.
 WANTED = """Affine ReLU Cosine make_task population_risk optimal_window matrix_risk gaussian_risk
     monte_carlo_risk mismatch_risk UnitConfig pretrain loss gradient""".split()
-#: Matches the caption of a figure, a paragraph that begins with a bold title: the title and the other words.
+#: Matches a caption, which begins with a bold title: the title and the other words.
 CAPTION = re.compile(r"\*\*(.+?)\.?\*\* (.+?)(?:\n\n|\Z)", re.DOTALL)
 #: The last text of each chapter that has a module in `icl_book.measurements`.
 SOURCE = (
@@ -67,8 +66,7 @@ def stage(
     Args:
         target: The folder of the tree.
         notebooks: The executed notebooks by name.
-        runs: The results of these notebooks (`icl_book.runner.record.collect`), in the order of the table of
-            contents.
+        runs: The results of these notebooks, in the order of the table of contents.
         claims: The claims by id.
         root: The folder of the repository.
     """
@@ -87,7 +85,7 @@ def stage(
     shutil.copy(Path(str(files("mathjax"))) / MATHJAX, static / "mathjax")
 
     glossary = root / "book" / "glossary.md"
-    # A small book, as in tests, may not have a glossary.
+    # A small book, as in tests, may lack it.
     terms = list_terms(glossary.read_text(encoding="utf-8")) if glossary.is_file() else {}
     found = context(claims, runs, root)
     by_claim = {audited.record["id"]: audited for audited in found["audited"]}
@@ -106,7 +104,6 @@ def stage(
         for data in list_outputs(content):
             if evidence := data.get(CARD_MIME):
                 record = own[evidence["id"]]
-                # The twin is written from the record, and the page shows the card.
                 data[CARD_MIME] = record
                 data["text/html"] = render(record, on_a_page=True)
         # The twin is written before the text becomes MyST.
@@ -139,12 +136,11 @@ def stage(
         home=repository.home(root),
         measured={p.stem: read_json(p) for p in (root / "benchmarks" / "results").glob("*.json")},
     )
-    # Each macro of the template writes one part, except for those whose names begin with an underscore.
+    # A macro whose name begins with an underscore does not write a part.
     for name, macro in vars(module).items():
         if callable(macro) and not name.startswith("_"):
             (generated / f"{name}.md").write_text(str(macro()), encoding="utf-8")
 
-    # A page in the folder `book` links to cards on the pages of chapters.
     def link_to_chapter(card: audit.Record, number: str, case: str) -> str:
         page = f"../notebooks/{by_claim[card['id']].notebook}.html"
         return write_link(card, number, case, page)
@@ -162,12 +158,11 @@ def stage(
     for path in (target / "book").glob("*.md"):
         text = path.read_text(encoding="utf-8")
         for word, said in words.items():
-            # MyST could replace words in braces, too, but not in blocks of code.
+            # MyST would not replace words in blocks of code.
             text = text.replace(f"{{{{ {word} }}}}", said)
         twin = machines.write_page_twin(audit.renumber(text, cards(runs)), path.parent)
         (target / TWINS / "book" / path.name).write_text(twin, encoding="utf-8")
-        # A page shows the figure of a chapter under another name. A copy of the drawing for narrow screens
-        # gets this name.
+        # A page shows the figure of a chapter under another name.
         for name, figure in list_drawings(text).items():
             if (drawing := static / "narrow" / f"{figure}.svg").is_file():
                 shutil.copy(drawing, static / "narrow" / f"{name}.svg")
@@ -179,19 +174,14 @@ def stage(
 def update_text(source: Path, executed: Mapping[str, Any], own: audit.Cards) -> dict[str, Any]:
     """Return an executed notebook with the text and the tags that its source has now.
 
-    Text may have been edited since the notebook was executed. The code cells of the source are those that
-    were executed.
-
-    Args:
-        source: The notebook's ``.py``.
-        executed: The executed notebook.
-        own: The records of the notebook's cards by claim. The text gets their numbers.
+    The text gets the numbers of ``own``, the records of the notebook's cards. The code cells of the source
+    are those that were executed.
     """
     import jupytext
 
     node = jupytext.read(source)
     cells = [cell for cell in executed["cells"] if cell["cell_type"] == "code"]
-    # Papermill may have added a cell with the parameters of the preset.
+    # Papermill may have added a cell.
     injected = [c for c in cells if "injected-parameters" in c["metadata"].get("tags", [])]
     done = iter([cell for cell in cells if cell not in injected])
     written: list[Any] = []
@@ -205,9 +195,9 @@ def update_text(source: Path, executed: Mapping[str, Any], own: audit.Cards) -> 
         # The added cell stands below the notebook's own parameters.
         if "parameters" in cell["metadata"].get("tags", []):
             written += injected
-    # Writing and reading JSON turns the cells of jupytext into plain dictionaries.
+    # JSON turns the cells of jupytext into plain dictionaries.
     content = {**executed, "cells": json.loads(json.dumps(written))}
-    # Jupytext gives each cell a random id. These ids make equal notebooks equal files.
+    # Jupytext gives each cell a random id.
     for i, cell in enumerate(content["cells"]):
         cell["id"] = f"cell-{i:02d}"
     return content
@@ -221,11 +211,8 @@ def context(
 
 
 def load_pages(**context: Any) -> Any:
-    """Return the template `pages.md.j2` as a module, whose macros write parts of pages.
-
-    ``context`` has the variables of the template that are not set here.
-    """
-    # The overlay gets a dictionary of its own, so that the filters of the environment do not change.
+    """Return the template `pages.md.j2`, with the variables ``context``, as a module of macros."""
+    # The filters of the environment must not change.
     made = environment().overlay()
     made.filters = made.filters | {
         "line": _join_lines,
@@ -247,10 +234,9 @@ def load_pages(**context: Any) -> Any:
 
 
 def _list_badges() -> list[tuple[str, list[str]]]:
-    """Return pairs of a verdict and a list of grades. Pages count the claims of each pair apart.
+    """Return pairs of a verdict and a list of grades, empty for all, whose claims pages count apart.
 
-    An empty list stands for all grades. The verdict *established* has several pairs, because pages have
-    several words for it, each for some grades (`KNOWN`).
+    The verdict *established* has a pair for each word of `KNOWN`.
     """
     grades_of_words: dict[str, list[str]] = {}
     for grade, word in KNOWN.items():
@@ -275,25 +261,18 @@ def _write_home(url: str | None) -> str:
 
 
 def write_sentences(module: Any) -> dict[str, str]:
-    """Return the sentences that replace words in braces on pages, by the word.
-
-    Macros of the template (`load_pages`) write the sentences, because the sentences have counts of verdicts.
-    """
-    # Keys are words in braces, and values are the names of macros.
+    """Return the sentences that replace words in braces on pages, by the word."""
+    # A word in braces need not have the name of its macro.
     macros = {"verdicts": "tested", "tested": "short"}
-    # These words have the names of their macros.
     macros |= {name: name for name in "disagreeing refuted rerun faulty withdrawn opening".split()}
     return {word: _join_lines(str(getattr(module, macro)())) for word, macro in macros.items()}
 
 
 def count_minutes(page: str, words: Mapping[str, str]) -> str:
-    """Return how many minutes it takes to read a page, at 200 words a minute.
-
-    ``words`` has the texts that stand in place of words in braces.
-    """
-    # Above the title a page has only its settings, which are not read.
+    """Return how many minutes it takes to read a page, at 200 words a minute."""
+    # Above the title a page has only its settings.
     body = page.partition("\n# ")[2]
-    # A word in braces that is not among `words` counts as one word.
+    # A word in braces that is unknown counts as one word.
     body = re.sub(r"\{\{ (\w+) \}\}", lambda m: words.get(m[1], "0"), body)
     # The addresses of links are not read.
     body = re.sub(r"\]\((?:<[^>]*>|[^)]*)\)", "", body)
@@ -306,7 +285,7 @@ def write_link(card: audit.Record, text: str, case: str, page: str = "") -> str:
     Args:
         card: The record of the card.
         text: What the link shows: a verdict, a mark, a number or words.
-        case: The name of the case. If it is empty, the link leads to the card.
+        case: The name of the case; empty for the card.
         page: The address of the page with the card; by default the page with the link.
     """
     claim, verdict = card["id"], card["verdict"]
@@ -314,7 +293,7 @@ def write_link(card: audit.Record, text: str, case: str, page: str = "") -> str:
     target = row_id(claim, case) if case else f"claim-{claim}"
     # Hovering over the link shows this.
     said = html.escape(f"{strip_tex(card['title'])}: {word}")
-    # A verdict looks like a badge, a mark has its color, and other words are an ordinary link.
+    # Words other than a verdict or a mark are an ordinary link.
     look = {verdict: "icl-badge", mark(verdict): "icl-mark"}.get(text)
     text = word if text == verdict else text
     css = f"icl-judged {look} {style_class(verdict)}" if look else "icl-judged"
@@ -326,13 +305,8 @@ def write_link(card: audit.Record, text: str, case: str, page: str = "") -> str:
 def move_captions(content: dict[str, Any], folder: Path, narrow: Path) -> list[dict[str, str]]:
     """Move captions into the metadata of the cells that draw the figures, where MyST-NB reads them.
 
-    A cell that draws a figure has the metadata ``figure`` with a name and an alt text. The text cell below
-    begins with the caption. Cells that are empty in the end are removed.
-
-    Args:
-        content: The executed notebook, which is changed.
-        folder: Where the drawings are written.
-        narrow: Where the drawings for narrow screens are written.
+    A cell that draws a figure has the metadata ``figure``. The text cell below begins with the caption. The
+    drawings are written into ``folder``, those for narrow screens into ``narrow``.
 
     Returns:
         For each figure its ``name``, ``title``, ``alt`` and ``caption``, which is without the title.
@@ -370,10 +344,7 @@ def find_interactive(content: Mapping[str, Any]) -> str:
 
 
 def read_measurements(root: Path, notebooks: Sequence[str]) -> dict[str, str]:
-    """Return the source of each module of `icl_book.measurements` with the name of a notebook, by this name.
-
-    ``notebooks`` are the names. Among them is ``__init__``, the module that several notebooks share.
-    """
+    """Return the source of each module of `icl_book.measurements` that has the name of a notebook."""
     folder = root / "book" / "icl_book" / "measurements"
     found = {name: folder / f"{name}.py" for name in notebooks}
     return {
@@ -386,18 +357,15 @@ def read_measurements(root: Path, notebooks: Sequence[str]) -> dict[str, str]:
 def list_exports(root: Path) -> dict[str, dict[str, Any]]:
     """Return for each package directly in `icl`, by its name, what the pages of the API show.
 
-    - ``names``: the names that the package exports, those of `WANTED` first.
-    - ``kinds``: a pair for each of these names that is not a constant: ``class`` or ``function``, and the
-      name.
-    - ``modules``: the names of its modules that are not private.
+    ``names`` are exported, those of `WANTED` first. ``kinds`` has a pair for each that is not a constant:
+    ``class`` or ``function``, and the name. ``modules`` are not private.
     """
     found = {}
     for package in sorted((root / "icl").glob("*/__init__.py")):
         listed = re.search(
             r"^__all__ = (\[.*?\])", package.read_text(encoding="utf-8"), re.M | re.S
         )
-        # The list is read from the text, so that the package need not be imported. The package `icl.compiled`
-        # does not export a name.
+        # The package is not imported. `icl.compiled` does not export a name.
         names = sorted(
             ast.literal_eval(listed[1]) if listed else [], key=lambda name: name not in WANTED
         )

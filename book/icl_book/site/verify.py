@@ -21,13 +21,13 @@ from icl_book.runner.record import describe_surprises, group_by_claim
 
 #: Matches markup that was left unprocessed in the text of a page.
 RAW = re.compile(r"\$|\{(?:cite|doc|term)\b|\]\(|\{\{|\}\}|:::|```")
-#: Matches colored code, the largest part of a page, which is not searched.
+#: Matches colored code, which is not searched.
 COLORED = re.compile(r'<div class="highlight">.*?</div>', re.DOTALL)
-#: Matches a text that names a file, and does not describe an image.
+#: Matches an alternative text that is the name of a file.
 FILE_NAME = re.compile(r"^\S+\.(?:svg|png|jpe?g|gif)$|^_images/|[0-9a-f]{24}", re.I)
 LINK = re.compile(r'<a\b[^>]*\bhref="([^"]+)"')
 ANCHOR = re.compile(r'\bid="([^"]+)"')
-#: Matches an address with a scheme, which leads out of the book.
+#: Matches an address that leads out of the book.
 OUTSIDE = re.compile(r"[\w+.-]+:|//")
 NETWORK = re.compile(r"(?:https?:)?//")
 #: Selects the elements that a browser loads by itself.
@@ -51,11 +51,9 @@ def toc_pages(toc: dict[str, Any]) -> list[str]:
 
 
 def check_cards(runs: Iterable[Mapping[str, Any]], registry: Mapping[str, Claim]) -> list[str]:
-    """Find problems of the cards of all runs.
+    """Find unexpected verdicts, and claims that are unknown, judged twice, or never judged despite a rule.
 
-    A problem is an unexpected verdict, a claim that the registry lacks, a claim that is judged twice, or a
-    claim that has a rule and is never judged. The preset of a run says which verdicts are unexpected
-    (`icl_book.runner.plan.read_allowed_verdicts`). With ``any``, none is.
+    The preset of a run says which verdicts are unexpected; with ``any``, none is.
     """
     runs = list(runs)
     problems = []
@@ -91,8 +89,8 @@ def check_implications(registry: Mapping[str, Claim]) -> list[str]:
 def check_page(name: str, text: str) -> list[str]:
     """Find problems in the HTML of one built page.
 
-    A problem is a resource that the browser loads from the network, an error message, an image without
-    alternative text or outside a figure, a figure without number or caption, or markup in the text.
+    A problem is a resource from the network, an error message, an image without alternative text or outside a
+    figure, a figure without number or caption, or markup in the text.
     """
     soup = BeautifulSoup(COLORED.sub("", text), "html.parser")
     loaded = [
@@ -106,11 +104,11 @@ def check_page(name: str, text: str) -> list[str]:
         problems.append(f"{name}: shows an error message")
     for image in article.select("img"):
         alt = str(image.get("alt", "")).strip()
-        # An address may hold all data of the image, so that a message shows only its beginning.
+        # An address may hold all data of the image.
         src = str(image.get("src", ""))[:60]
         if not alt or FILE_NAME.search(alt) or alt == image.get("src"):
             problems.append(f"{name}: image {src} has no alt text (alt={alt!r})")
-        # Pictures in linked tiles (`sd-card`) and in the frame of the front page do not have a caption.
+        # Pictures in linked tiles (`sd-card`) and on the front page do not have a caption.
         if image.css.match("img:not(figure *, .sd-card *, .icl-frame)"):
             problems.append(
                 f"{name}: image {src} stands outside a figure, without caption and number"
@@ -118,10 +116,9 @@ def check_page(name: str, text: str) -> list[str]:
     for figure in article.select("figure"):
         number = figure.select_one(".caption-number")
         words = figure.select_one(".caption-text")
-        # Fewer than three words do not count as a caption.
         if not number or not words or len(words.get_text().split()) < 3:
             problems.append(f"{name}: figure {figure.get('id')} has no number or no caption")
-    # Code and formulas may have the signs that `RAW` matches, so only prose stays.
+    # Code and formulas may have signs that `RAW` matches.
     for other in article.select("script, style, code, pre, .math, .headerlink"):
         other.extract()
     prose = article.get_text(" ")
@@ -132,10 +129,7 @@ def check_page(name: str, text: str) -> list[str]:
 
 
 def check_links(folder: Path) -> list[str]:
-    """Find links to a file or an anchor that does not exist.
-
-    A page is any HTML file of the book, such as a page of source code, unless it lies in ``_static``.
-    """
+    """Find links to a file or an anchor that does not exist."""
     paths = [p for p in folder.rglob("*.html") if "_static" not in p.relative_to(folder).parts]
     texts = {
         path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in paths
@@ -148,23 +142,18 @@ def check_links(folder: Path) -> list[str]:
             if OUTSIDE.match(link):
                 continue
             address = address.partition("?")[0]
-            # A link without a file leads to an anchor of its own page.
             target = name
             if address:
                 target = os.path.normpath(os.path.join(os.path.dirname(name), address))
             exists = target in anchors or (folder / target).is_file()
-            # The anchors of a file that is not a page are unknown. A link to one counts as right.
+            # The anchors of a file that is not a page are unknown.
             if not exists or (anchor and anchor not in anchors.get(target, {anchor})):
                 problems.append(f"{name}: the link {link} leads nowhere")
     return problems
 
 
 def check_book(folder: Path, toc: dict[str, Any], runs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Find problems of a built book.
-
-    These are the problems of all links, and of each page in ``toc``, the table of contents. A card of
-    ``runs`` that the page of its notebook does not show is a problem, too.
-    """
+    """Find problems of the pages and links of a built book, and cards that their pages do not show."""
     texts = {name: (folder / f"{name}.html").read_text(encoding="utf-8") for name in toc_pages(toc)}
     problems = []
     for name, text in texts.items():
