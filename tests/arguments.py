@@ -24,7 +24,6 @@ TRAINED = pretrain([UNIT], 1, 4)
 TOKENS = uniform_sphere(stream(0, "noise"), 2, 5, 3)
 DATA = dict(X=X[:, 0].numpy(), y=X[:, 1, 0].numpy())
 LABELED = DATA | dict(y=np.arange(8) % 2)
-# six tokens and more: a third is held out
 MANY = np.random.default_rng(0).standard_normal((7, 3))
 MAP = np.cos(np.arange(32.0)).reshape(4, 8)
 FORM = QuadraticRisk.of(ReLU(3), TOKENS, 1.0)
@@ -214,7 +213,6 @@ def public_names():
 
 
 def public_methods(kind):
-    """Return the names of the methods of a class that this package defines."""
     return [
         name
         for name, value in inspect.getmembers(kind, callable)
@@ -223,7 +221,6 @@ def public_methods(kind):
 
 
 def parameters_of(call):
-    """Return the parameters of a function that have a name."""
     return {
         key: parameter
         for key, parameter in inspect.signature(call).parameters.items()
@@ -232,7 +229,6 @@ def parameters_of(call):
 
 
 def good_arguments(name, call, rng=None):
-    """Return a good value of every parameter that has one; the rest keep their defaults."""
     own, given = OWN.get(name, {}), {}
     for key, parameter in inspect.signature(call).parameters.items():
         if key in own or (key in GOOD and parameter.default is inspect.Parameter.empty):
@@ -243,7 +239,6 @@ def good_arguments(name, call, rng=None):
 
 
 def instance(name, kind):
-    """Return an object of a public class."""
     return INSTANCES.get(name) or kind(**good_arguments(name, kind))
 
 

@@ -13,7 +13,7 @@ SIZES = {"desktop": (1280, 900), "phone": (390, 740)}
 
 def programs():
     """Return where Chromium and its driver are, None for what is not installed."""
-    # it imports what builds the book, which tests that open no page do not need
+    # Tests that open no page do not need what this imports.
     from icl_book.site.pdf import BROWSERS
 
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
@@ -77,7 +77,7 @@ def look(browser, url, patience=600.0):
 
 
 def resize(browser, size):
-    """Give the open page the width of a size; layout follows at once."""
+    """Give the open page the width of a size."""
     width, height = SIZES[size]
     browser.execute_cdp_cmd(
         "Emulation.setDeviceMetricsOverride",
@@ -86,7 +86,6 @@ def resize(browser, size):
 
 
 def overflow(browser, size):
-    """Return by how many pixels the open page is wider than its window."""
     wide = "return Math.max(document.documentElement.scrollWidth, document.body.scrollWidth)"
     return browser.execute_script(wide) - SIZES[size][0]
 

@@ -10,14 +10,14 @@ from icl_book import lean, repository
 from icl_book.runner import process
 
 process.prepare()  # before a library looks for its home
-# under a hook, git would work on the hook's repository, also in the programs that tests start
+# A hook's variables would tie git to its repository.
 with suppress(OSError):
     for name in repository.git_variables():
         os.environ.pop(name, None)
-# a make that a test starts is not one within `make test`, and says no more than in a shell
+# A make that a test starts is not one within `make test`.
 for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
     os.environ.pop(name, None)
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # also for the programs that tests start
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 lean.begin()
 
 import pytest
@@ -28,7 +28,6 @@ from chromium import browser  # noqa: F401, a fixture
 
 torch.set_num_threads(1)  # small problems on few cores: more threads are slower
 
-#: What a test with a mark needs, and whether it is here.
 NEEDS = {
     "browser": (
         "Chromium and its driver (apt-get install chromium chromium-driver)",
@@ -72,7 +71,7 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    """Skip the tests whose needs are not met here; those that use the fixture `browser` are of its mark."""
+    """Skip the tests whose needs are not met here."""
     for item in items:
         if "browser" in item.fixturenames:
             item.add_marker("browser")
@@ -85,7 +84,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture
 def approved(tmp_path):
-    """Compare a text with a file of ``tests/data``: a change of words is a diff, which somebody reads."""
+    """Compare a text with a file of ``tests/data``, so that a change of words is read as a diff."""
 
     def compare(name, text):
         new, old = tmp_path / name, Path(__file__).with_name("data") / name
@@ -96,7 +95,6 @@ def approved(tmp_path):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Say in one line how many tests were skipped, and what they need."""
     skipped = terminalreporter.stats.get("skipped", [])
     reasons = Counter(re.sub(r"^Skipped: ", "", report.longrepr[2]) for report in skipped)
     if reasons:

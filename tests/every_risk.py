@@ -33,13 +33,11 @@ PARTS |= {"contexts", "interval", "dim", "exponent", "noise_over_bias"}
 
 
 def classes_of(call):
-    """Return the names of the parameters that are classes."""
     parameters = inspect.signature(call).parameters.values()
     return [p.name for p in parameters if p.annotation == "Zonal"]
 
 
 def functions(*modules):
-    """Return the public functions that take a class."""
     found = []
     for module in modules:
         public = [getattr(module, name) for name in module.__all__]
@@ -69,7 +67,6 @@ def numbers(call, task, **other):
         assert "\n" not in str(refusal)
         return {}, {}
     if isinstance(result, tuple):
-        # bias and noise
         return {"total": sum(result)}, {}
     if isinstance(result, np.ndarray | np.floating):
         named = {"value": np.asarray(result)}

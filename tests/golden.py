@@ -4,11 +4,10 @@
     python tests/golden.py PATH.ipynb ...             compare
     python tests/golden.py --freeze PATH.ipynb ...    write, for the chapters given
 
-A refactoring reproduces every card of `quick`: its verdict, its readings, the permitted ranges, and the
-measured values with their intervals to 1e-9. Another processor rounds in another way, and training amplifies
-that: sampled numbers that moved by at most a tenth of their intervals are counted and do not fail. What is
-measured of a machine (seconds, memory) is not frozen. The exact numbers of `smoke`, which the tests run
-everywhere, are frozen to 1e-6.
+A refactoring reproduces every card of `quick` to 1e-9. Another processor rounds in another way, and training
+amplifies that: sampled numbers that moved by at most a tenth of their intervals are counted and do not fail.
+What is measured of a machine is not frozen. The exact numbers of `smoke`, which the tests run everywhere, are
+frozen to 1e-6.
 """
 
 from __future__ import annotations

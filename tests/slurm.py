@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """A fake Slurm: under the names of Slurm's programs, this file starts jobs on this machine.
 
-It understands what Snakemake's plugin and `.ci/slurm` ask for. The folder ``FAKE_SLURM`` holds a JSON file
-``<number>`` for each job. Jobs run one after the other, as on one core.
+The folder ``FAKE_SLURM`` holds a JSON file ``<number>`` for each job. Jobs run one after the other, as on one
+core.
 """
 
 import argparse

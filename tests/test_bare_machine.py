@@ -26,7 +26,6 @@ BROWSERS = re.compile(r"chrom|google-chrome")
 
 @pytest.fixture
 def hidden(tmp_path):
-    """Return a PATH with every program except browsers and their drivers."""
     folder = tmp_path / "bin"
     folder.mkdir()
     for place in reversed(os.environ["PATH"].split(os.pathsep)):

@@ -164,7 +164,6 @@ def test_every_printed_run_has_a_chapter_and_parameters_that_the_chapter_takes()
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
-    """Return a copy of the repository in which a small planet is executed."""
     copy = installed(tmp_path_factory.mktemp("commands") / "tree")
     # this is a sweep's first point, which the tests of the book execute as well
     (run,) = plan.plan("smoke", "planet")
@@ -175,12 +174,10 @@ def tree(tmp_path_factory):
 
 
 def page(name):
-    """Return the text of a page on one line."""
     return " ".join((ROOT / name).read_text(encoding="utf-8").split())
 
 
 def said(tree, name, more="", **environment):
-    """Return what a command of `RUN` prints with further arguments."""
     path = f"{tree}/.venv/bin:/usr/bin:/bin"
     done = program("bash", "-euc", f"{RUN[name]}{more}", cwd=tree, PATH=path, **environment)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -188,7 +185,6 @@ def said(tree, name, more="", **environment):
 
 
 def radii(path):
-    """Return the judged radii of an executed chapter on the planet, by map, in its longest context."""
     (card,) = [c for c in collect(path)["cards"] if c["id"] == "P1.planet.radius"]
     rows = sorted(card["cases"], key=lambda case: case["parameters"]["n"])
     return {case["parameters"]["map"]: case["measured"] for case in rows}

@@ -10,7 +10,7 @@ from icl_book.provenance import ROOT
 from programs import installed, program
 
 PYTHON = shlex.quote(sys.executable)
-CHAPTER = "icl_as_gradient_descent"  # this chapter takes the least time at the sizes of the tests
+CHAPTER = "icl_as_gradient_descent"
 
 
 def sentence_after(chapter):

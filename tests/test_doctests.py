@@ -26,7 +26,6 @@ def test_examples(name):
 
 
 def entry_points():
-    """Return the public functions in the numerics of the exact risk."""
     modules = [importlib.import_module(name) for name in MODULES if ".numerics." in name]
     return [
         value

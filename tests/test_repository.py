@@ -322,7 +322,6 @@ def test_the_package_carries_claims_and_templates():
 
 
 def imports(source):
-    """Return the modules that a source imports anywhere."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
@@ -331,7 +330,6 @@ def imports(source):
 
 
 def _without_types(tree):
-    """Return the source of a tree without the imports of type checkers."""
     tree.body = [n for n in tree.body if ast.unparse(getattr(n, "test", n)) != "TYPE_CHECKING"]
     return ast.unparse(tree)
 
@@ -435,7 +433,6 @@ MAKE = ["make", "-s", f"PYTHON={shlex.quote(sys.executable)}", "PY=echo", "sync"
 
 
 def checkout(folder):
-    """Write the files that the installation depends on."""
     for name in (
         "requirements.lock",
         ".ci/requirements.hashes",

@@ -40,7 +40,6 @@ OFFLINE = {"PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0
 
 @pytest.fixture
 def bin(tmp_path):
-    """Return a folder of programs that comes first on the PATH."""
     folder = tmp_path / "bin"
     folder.mkdir()
     return folder
@@ -73,7 +72,6 @@ def test_each_script_has_a_test_here():
 
 
 def dry_make(bin):
-    """Let `make` record its goals and print what it would do."""
     asked = bin.parent / "asked"
     text = f'#!/bin/sh\necho "$@" >>"{asked}"\nexec {shutil.which("make")} -n "$@"\n'
     replace(bin, "make", text)
@@ -105,7 +103,7 @@ def test_the_package_is_built_and_installed(bin):
 
 @pytest.mark.slow
 def test_a_hosted_notebook_installs_the_packages_and_runs(bin):
-    name = "icl_as_gradient_descent"  # this chapter takes the least time
+    name = "icl_as_gradient_descent"
     said = script("launch", bin, CHAPTERS=name, **without_network(bin))
     assert f"{name}: what is installed suffices, and it runs" in said
 

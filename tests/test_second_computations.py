@@ -22,7 +22,6 @@ CARDS = {claim: card for own in GOLDEN.values() for claim, card in own.items()}
 
 
 def of_card(line, factor=1.0):
-    """Return the number of the only case of a card that has these parameters."""
     kinds = CARDS[line.claim]["cases"]
     own, of_control = (
         [case for case in kinds.get(kind, []) if line.labels.items() <= case[3].items()]
@@ -33,7 +32,6 @@ def of_card(line, factor=1.0):
 
 
 def apart(text, factor=1.0):
-    """Return the lines whose number differs from the card's by more than its error."""
     return [
         line for line in read_lines(text) if abs(line.number - of_card(line, factor)) > line.error
     ]

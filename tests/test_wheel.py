@@ -30,7 +30,6 @@ MORE = {
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory):
-    """Return an environment with the wheel alone."""
     return environment(tmp_path_factory.mktemp("bare"))
 
 

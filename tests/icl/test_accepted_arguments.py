@@ -46,7 +46,6 @@ def test_many_nodes_of_an_angle_in_many_dimensions_have_finite_probabilities():
 def test_the_resultant_length_is_defined_for_every_window():
     length = asymptotics.resultant_length
     assert length(5, 0) == 0 and list(length(5, [0.0, 1e-300])) == pytest.approx([0, 2e-301])
-    # Langevin
     assert length(3, 2.0) == pytest.approx(1 / math.tanh(2.0) - 0.5, rel=1e-14)
     assert length(1000, 2.0) == pytest.approx(2 / 1000 * (1 - 4 / (1000 * 1002)), rel=1e-9)
     for dim in (2, 3, 5, 10_000):

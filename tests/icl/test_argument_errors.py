@@ -1,8 +1,7 @@
 """Bad arguments of single functions give one line that names the argument, its value and what is allowed.
 
-Each case is a public function and the bad arguments that replace good ones, which are those of the fuzz. What
-a parameter refuses wherever it stands is a table of `test_fuzz`. The words of the messages stand in
-``tests/data/refusals.txt``, so that a change of words is read as a diff.
+What a parameter refuses wherever it stands is a table of `test_fuzz`. The words of the messages stand in
+``tests/data/refusals.txt``.
 """
 
 import math
@@ -61,7 +60,6 @@ class Drawn(Affine):
 
 
 def drawn(function):
-    """Return a class whose samples are this function."""
     return type("Drawn", (Drawn,), {"function": staticmethod(function)})(3)
 
 
@@ -98,7 +96,6 @@ def frame(column):
 #: Each function with bad arguments of it, of which the first is at fault.
 REFUSED = {
     ValueError: {
-        # data
         "data.predict": [
             dict(X=X[0]),
             dict(X=X[:0], y=Y[:0]),
@@ -171,7 +168,7 @@ REFUSED = {
         ],
         "SoftmaxAttentionRegressor(place='as is').fit(X, y).predict": [dict(X=1e200 * X)],
         "SoftmaxAttentionRegressor(w=1).fit(X[:1], y[:1]).predict": [dict(return_std=True)],
-        # attention and the tensor trick: shapes that PyTorch would broadcast
+        # PyTorch would broadcast these shapes.
         "attention.softmax_attention": [
             dict(y=TENSOR[..., :1]),
             dict(y=TENSOR[:, :1, 0], x=TENSOR, x_q=TENSOR[:, 0]),
@@ -186,7 +183,6 @@ REFUSED = {
                 *(dict(B=torch.ones(shape).double()) for shape in ((4, 3), (3, 1), (1, 3), (3,))),
             ],
         ),
-        # classes
         "tasks.Projected": [dict(matrix=np.eye(2, 4))],
         "covariates.Ellipsoid": [
             dict(matrix=np.ones((2, 3))),
@@ -256,7 +252,7 @@ REFUSED = {
             dict(nodes=10**9),
         ],
         "tasks.make_task": [dict(name="plane"), dict(name=None)],
-        # risks, some of which give no number, or would not end
+        # Some of these risks give no number, or would not end.
         "risk.population_risk": [
             dict(w=1e12, n=1e30, task=ReLU(2)),
             dict(w=[1, 2], n=[1, 2, 3]),
@@ -300,7 +296,6 @@ REFUSED = {
             dict(ratio=[1.0, 1e100], task=ReLU(50)),
         ],
         "risk.asymptotics.window_law": [dict(task=Declared(3))],
-        # training
         "pretrain.UnitConfig": [
             dict(activation="exp"),
             dict(activation=torch.sigmoid),

@@ -68,7 +68,6 @@ def test_the_curve_is_that_of_loops_and_its_minimum_that_of_a_dense_scan():
 
 
 def linear_data(seed, n, dim, noise_std):
-    """Return tokens on the sphere and noisy labels of slope one."""
     rng = np.random.default_rng(seed)
     tokens = rng.standard_normal((n, dim))
     tokens /= np.linalg.norm(tokens, axis=1, keepdims=True)
@@ -110,7 +109,7 @@ def test_with_many_tokens_low_and_high_are_near_the_window(n):
 
 
 def test_the_exact_window_mostly_lies_between_low_and_high():
-    """Asserted is a share of 0.9, with a false-alarm rate of 1e-5; 400 data sets of n = 400 had 0.943."""
+    """Asserted is a share of 0.9, with a false-alarm rate of 1e-5."""
     tokens, sets = 400, 100
     exact = optimal_window(Linear(5), tokens, 0.5).w
     ends = [icl.best_window(*linear_data(k, tokens, 5, 0.5)) for k in range(sets)]
@@ -260,7 +259,6 @@ def test_edges_are_named():
 
 @pytest.mark.parametrize("power", [-59, -30, -3, 3, 30, 59])
 def test_scaling_the_tokens_scales_the_window(power):
-    """By powers of two exactly, by others up to rounding; `predict` takes what `best_window` returns."""
     whole, s = icl.best_window(X, Y), 10.0**power
     wanted = icl.predict(X, Y, Q, whole.w)
     with np.errstate(all="raise"):
@@ -292,7 +290,7 @@ def test_tokens_that_rounding_can_hardly_tell_apart_are_taken():
 
 
 def test_memory_does_not_grow_with_the_square_of_the_tokens():
-    """As many tokens as scikit-learn's digits have: all scores would be 26 MB, all differences 1.6 GB."""
+    """All scores would be 26 MB, all differences 1.6 GB."""
     rng = np.random.default_rng(1)
     tokens, labels = rng.standard_normal((1797, 64)), rng.standard_normal(1797)
     tracemalloc.start()
@@ -340,7 +338,6 @@ def test_scores_that_are_all_high_or_all_low_give_the_same(largest, sign):
 
 # ------------------------------------------------------------------------------------- a subset is left out
 def test_of_many_labels_a_part_is_left_out(monkeypatch):
-    """All tokens predict them: the curve is the mean of their losses, by loops."""
     whole = icl.best_window(X, Y)
     monkeypatch.setattr("icl.data._MAX_LEFT_OUT", 9)
     found = icl.best_window(X, Y)
@@ -352,7 +349,7 @@ def test_of_many_labels_a_part_is_left_out(monkeypatch):
 
 
 def test_with_many_labels_time_grows_with_the_tokens_alone(monkeypatch):
-    """Counted in scores, eight times as many for eight times the tokens; 1e5 rows took twenty minutes."""
+    """Time is counted in scores."""
     counted, scores = [], icl.data._scores
 
     def count(queries, tokens, *more):
@@ -395,7 +392,6 @@ def test_a_far_token_leaves_near_distances_their_digits(kind, far):
 
 
 def test_between_inner_products_and_distances_nothing_jumps():
-    """On both sides of the score from which distances are used."""
     rng = np.random.default_rng(31)
     tokens = icl.Placement(X)(1e-4 * X)  # near the pole
     tokens /= np.linalg.norm(tokens, axis=1, keepdims=True)
@@ -417,7 +413,7 @@ def test_rows_that_differ_by_rounding_are_the_same():
 
 
 def test_groups_are_left_out_together():
-    """By a loop over tokens and windows; rows that stand in the data twice no longer predict each other."""
+    """Rows that stand in the data twice no longer predict each other."""
     rng = np.random.default_rng(11)
     X = rng.standard_normal((40, 2))
     X /= np.linalg.norm(X, axis=1, keepdims=True)
@@ -430,7 +426,7 @@ def test_groups_are_left_out_together():
     # twice the rows are no more data, so that the range is no narrower
     for name in ("w", "low", "high"):
         assert getattr(found, name) == pytest.approx(getattr(once, name), rel=0.05)
-    assert icl.best_window(twice, labels).edge == "nearest"  # what groups mend
+    assert icl.best_window(twice, labels).edge == "nearest"
     for window, risk in zip(found.windows[:12], found.risks[:12], strict=True):
         losses = []
         for i in range(len(twice)):

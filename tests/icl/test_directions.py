@@ -162,7 +162,7 @@ def test_a_far_token_leaves_the_matrix(far):
 
 
 def test_the_gradient_beside_a_far_token_is_that_of_the_others():
-    """Tokens of another cluster are too far to have weights, but their lengths could cost digits."""
+    """Tokens of another cluster have no weights, but their lengths could cost digits."""
     rng = np.random.default_rng(18)
     X, y = rng.standard_normal((30, 3)), rng.standard_normal((30, 1))
     group = np.arange(30)
@@ -180,7 +180,6 @@ def test_the_gradient_beside_a_far_token_is_that_of_the_others():
 
 
 def test_a_part_of_many_labels_gives_the_gradient(monkeypatch):
-    """Only some labels are drawn, so that time grows with the number of tokens, not with its square."""
     rng = np.random.default_rng(19)
     X, y = rng.standard_normal((40, 2)), rng.standard_normal((40, 1))
     monkeypatch.setattr("icl.directions.draw", lambda n: np.arange(0, n, 4))

@@ -1,7 +1,7 @@
 """Any argument of any public function gives finite numbers, a warning, or one line that says what is allowed.
 
-Three thousand calls with a fixed seed. Half of the arguments of a call are good, so that the others are seen.
-The module `arguments` lists the functions, and `test_argument_errors` has bad arguments of single functions.
+Half of the arguments of a call are good, so that the others are seen. The module `arguments` lists the
+functions.
 """
 
 import dataclasses
@@ -132,7 +132,6 @@ def names_a_value(text, given):
 
 
 def numbers_of(value):
-    """Yield all arrays of a result."""
     if isinstance(value, torch.Tensor):
         dense = value.detach().to_dense() if value.layout is not torch.strided else value.detach()
         yield dense.double().numpy()
@@ -178,7 +177,6 @@ ALLOWED = "must|allowed|need|to_dense|shrink|no minimum|too large|agree|fill|fin
 
 
 def is_masked(value):
-    """Return whether a value is or holds a masked entry."""
     if isinstance(value, list | tuple):
         return any(map(is_masked, value))
     return isinstance(value, np.ma.MaskedArray) and bool(np.ma.is_masked(value))
@@ -186,7 +184,7 @@ def is_masked(value):
 
 def fault_of(name, call, given):
     """Return what is wrong with the outcome of a call, or an empty text."""
-    # `train_grid` hands its lists on entry by entry; what belongs to several arguments has other words
+    # `train_grid` hands its lists on entry by entry.
     names = [
         *inspect.signature(call).parameters,
         "task",
@@ -281,7 +279,6 @@ def test_a_masked_entry_is_refused_and_a_mask_without_one_is_not(name):
 
 
 def refusals():
-    """Yield each public function with each of its parameters that `REFUSED` names."""
     for name, call in FUNCTIONS.items():
         for key in filter(REFUSED.__contains__, parameters_of(call)):
             yield pytest.param(name, key, id=f"{name.removeprefix('icl.')}-{key}")
@@ -299,14 +296,13 @@ def test_a_number_out_of_range_is_refused_in_one_line(name, key):
 
 
 def test_the_tables_name_existing_functions_and_parameters():
-    """Names of removed functions must not stay in them."""
     assert LAWS <= FUNCTIONS.keys()
     known = {key for call in FUNCTIONS.values() for key in parameters_of(call)}
     assert (GOOD.keys() | REFUSED.keys()) - known == set(), "no function has these"
 
 
 def test_odd_arguments_give_finite_numbers_or_one_clear_line(tmp_path, monkeypatch):
-    # texts are among them, which would be names of files
+    # Some texts would be names of files.
     monkeypatch.chdir(tmp_path)
     rng, faults = np.random.default_rng(SEED), {}
     names = list(FUNCTIONS)

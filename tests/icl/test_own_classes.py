@@ -78,8 +78,6 @@ def numbers(task):
 
 
 def right(power, dim):
-    """Return the same class by its closed form: of degree 1, or of degrees 1 and 3."""
-
     class Own(Zonal):
         def covariance(self, cosine):
             return np.asarray(cosine) ** power
@@ -227,14 +225,12 @@ KINDS = [
 
 
 def one_of(kind):
-    """Return a class of the package, with fine variance where possible."""
     if kind is tasks.Globe:
         return tasks.globe(np.random.default_rng(0).standard_normal((12, 24)), 3)
     return Spectrum(3, (0.0, 1.0, 0.5), rest=0.3) if kind is Spectrum else kind(3)
 
 
 def same(call, one, other, rtol):
-    """Check that a function gives two classes the same numbers."""
     for mine, theirs in zip(
         every_risk.numbers(call, one), every_risk.numbers(call, other), strict=True
     ):

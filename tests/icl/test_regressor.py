@@ -80,7 +80,6 @@ def test_groups_are_left_out_together():
 
 
 def ages_and_incomes(n=120):
-    """Return two equally important columns, of which one has numbers a thousand times as large."""
     rng = np.random.default_rng(27)
     X = pd.DataFrame({"age": rng.uniform(20, 80, n), "income": rng.uniform(0, 9e4, n)})
     return X, np.sin(X["age"] / 10) + np.sin(X["income"] / 1.5e4)
@@ -172,7 +171,7 @@ def test_where_no_matrix_helps_all_is_as_with_one_window(kind):
     "load", [load_iris, load_wine, load_breast_cancer, partial(load_diabetes, scaled=False)]
 )
 def test_raw_units_cost_the_diagonal_metric_nothing(load):
-    """Over five folds, beside one window in the units of a scaler; wine had six times the error."""
+    """Over five folds, beside one window in the units of a scaler."""
     X, y = load(return_X_y=True)
     kind, method, labels = icl.SoftmaxAttentionRegressor, "predict", y
     if load in (load_iris, load_wine, load_breast_cancer):
@@ -207,7 +206,6 @@ def bump(X):
 
 @pytest.mark.parametrize(("f", "n", "dim", "half"), [(sine, 400, 1, 3.0), (bump, 1000, 2, 1.0)])
 def test_data_sets_that_users_try_first(f, n, dim, half):
-    """R^2 is within 0.02 of that of nearest neighbors with the best of many numbers."""
     rng = np.random.default_rng(5)
     X, queries = rng.uniform(-half, half, (n, dim)), rng.uniform(-half, half, (2000, dim))
     y = f(X) + 0.05 * rng.standard_normal(n)
@@ -288,10 +286,10 @@ def ripple(X):
     ],
 )
 def test_the_deviation_covers_a_new_label(f, n, dim, noise_std, tokens):
-    """Nearly as often as 1.96 of a normal one; the spread alone covered it in .70 where few tokens count.
+    """Nearly as often as 1.96 of a normal one.
 
-    Over 40 data sets the standard error of the share is below .01, and below .003 where it is above .95.
-    Three of them lie between the shares of a run with other seeds, .884 to .981, and what is asserted.
+    Over 40 data sets the standard error of the share is below .01, and below .003 where it is above .95. What
+    is asserted lies three of them below the shares of a run with other seeds.
     """
     covered, counts = [], []
     for seed in range(40):
@@ -403,7 +401,6 @@ def test_masked_entries_are_nan_to_the_estimators_too():
 
 @pytest.mark.parametrize("metric", ["window", "diagonal"])
 def test_a_fit_checks_and_copies_its_data_once(metric, monkeypatch):
-    """Each check and copy costs time and memory of the size of the data."""
     taken, numbers = [], checks._read_numbers
 
     def count(value, *more):

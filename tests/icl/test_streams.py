@@ -41,7 +41,6 @@ def test_large_seeds_and_steps_have_different_streams():
 
 
 def test_no_two_purposes_share_a_stream(monkeypatch):
-    """Pretraining, evaluation and Monte Carlo with one seed draw from disjoint streams."""
     address, drawn = icl.streams._check_address, set()
 
     def recorded(*arguments):
@@ -87,7 +86,6 @@ def test_native_streams_have_the_laws_they_claim():
     uniform = rng.uniform(-2, 3, (100, 500))
     assert uniform.dtype == rng.standard_normal((2,)).dtype == torch.float32
     assert kstest(uniform.ravel().numpy(), "uniform", (-2, 5)).pvalue > FALSE_ALARM_RATE
-    # the layout that training uses
     x = normalize(reversed_axes(rng.standard_normal((5, 20, 1000))))
     assert torch.allclose(x.norm(dim=-1), torch.ones(1000, 20))
     assert kstest((1 + x[..., 2].ravel().numpy()) / 2, beta(2, 2).cdf).pvalue > FALSE_ALARM_RATE

@@ -72,7 +72,7 @@ def test_predictions_on_user_data_start_no_more_threads(monkeypatch):
 
 @pytest.fixture
 def no_threads(monkeypatch):
-    """Let Python start no thread, as in a browser, for one thread that is allowed."""
+    """Let Python start no thread, as in a browser."""
 
     def refuse(thread):
         raise RuntimeError("can't start new thread")

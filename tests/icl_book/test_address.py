@@ -10,7 +10,6 @@ from programs import program
 
 @pytest.fixture
 def tree(tmp_path):
-    """Return a repository whose address is only the placeholder."""
     for name in ("_config.yml", "CITATION.cff"):
         text = (ROOT / name).read_text().replace(repository.declared(ROOT), repository.PLACEHOLDER)
         (tmp_path / name).write_text(text)
@@ -61,7 +60,6 @@ def test_the_remote_is_adopted_once_and_then_stays_what_is_declared(tree):
     assert yaml.safe_load((tree / "CITATION.cff").read_text())[
         "repository-code"
     ] == repository.declared(tree)
-    # this includes the buttons
     assert repository.configuration(tree) == (tree / "_config.yml").read_text()
     point(tree, "https://x.org/a/fork")
     assert repository.address(tree) == "https://github.com/some-body/book"

@@ -12,7 +12,6 @@ def case(kind, value, name="a"):
 
 
 def found(path):
-    """Return the results of a run whose notebook is named after its kind of evidence."""
     kind, seed = path
     other = "undecided" if seed == 5 else "contradicts"
     card = {

@@ -45,13 +45,11 @@ NOTEBOOKS = [p.removeprefix("notebooks/") for p in PAGES if p.startswith("notebo
 
 @pytest.fixture(scope="session")
 def executed():
-    """Return the smoke preset's executed notebooks by name."""
     return {run.name: execute(run) for run in plan.plan("smoke")}
 
 
 @pytest.fixture(scope="session")
 def book(executed):
-    """Return the folder of the finished smoke book."""
     return assemble.build("smoke", executed).parent
 
 
@@ -294,7 +292,6 @@ w
 
 @pytest.fixture
 def tree(tmp_path):
-    """Return a small staged tree with the configuration of the book."""
     tree = tmp_path / "tree"
     shutil.copytree(ROOT / "book" / "_static", tree / "book" / "_static")
     for name in ("_config.yml", "book/references.bib"):
@@ -408,7 +405,7 @@ def test_the_digest_depends_on_every_input(tmp_path):
 
 
 def paint(browser, mode):
-    """Set the open page's color mode, as its own switch does, without the theme's slow change of colors."""
+    """Set the open page's color mode without the theme's slow change of colors."""
     browser.execute_script(
         "document.head.append(document.createElement('style'));"
         "document.head.lastChild.textContent = '* { transition: none !important }';"
@@ -457,9 +454,7 @@ return [...document.querySelectorAll(".bd-article .icl-card:has(.icl-measured)")
   .map(c => c.id);
 """
 
-#: Counts the figures that also have a drawing for a phone.
 DRAWN_TWICE = "return document.querySelectorAll('figure picture source').length"
-#: Returns the height of the open page.
 HEIGHT = "return document.documentElement.scrollHeight"
 #: Smallest allowed size of text in a figure, in pixels. Sub- and superscripts are smaller, as in a formula.
 MIN_TEXT_SIZE = {"desktop": 11.0, "phone": 9.0}
@@ -507,7 +502,7 @@ AXE_ALLOWED = {
 def test_page_in_browser_and_by_axe(browser, book, page):
     """The page is loaded once for both widths and both color modes."""
     seen = look(browser, (book / f"{page}.html").as_uri())
-    assert any(".css" in url for url in seen.asked)  # otherwise no requests were recorded
+    assert any(".css" in url for url in seen.asked)
     assert (seen.network, seen.errors, seen.raw, seen.bad, seen.broken) == ([], [], [], 0, [])
     shaded = {}
     # this order tests that what the narrow page needed is removed

@@ -116,7 +116,6 @@ def test_a_statement_fails_only_if_every_fair_reading_fails(value, readings, ver
 
 
 def five(*values, low=0.4, high=0.4):
-    """Return cases of five samples each."""
     some = [
         Case(f"n = {i}", x, (x - low, x + high), samples=5, kind="sampled")
         for i, x in enumerate(values)
@@ -407,7 +406,6 @@ def test_a_row_is_a_case_and_the_other_columns_are_its_labels():
         first,
         second,
     ]
-    # it is exact, without an error
     assert exact_cases(TABLE[["slope"]], "slope")[0].interval == (2.0, 2.0)
     (named, _) = exact_cases(TABLE, "slope", error="error", labels=["n"], name="$n_{{1}}$ = {n:g}")
     assert named == Case("$n_{1}$ = 10", 2.0, (1.5, 2.5), {"n": 10.0})
@@ -584,7 +582,6 @@ def test_very_few_seeds_have_no_interval():
 # ------------------------------------------------------------------------------- cards
 def test_record_is_strict_json_and_complete():
     card = judge(claim(corrected=True, readings=[NARROWER], control="c"), at(0.5), at(-9.0))
-    # an infinite range is a string
     record = json.loads(json.dumps(card.record(), allow_nan=False))
     assert (
         record["verdict"] == "false as we have it, corrected"
@@ -609,7 +606,6 @@ def test_a_notebook_shows_a_card_as_text_and_as_markdown_with_the_same_lines():
     lines = [" ".join(part.get_text().split()) for part in shown.select("p, li")]
     assert lines == [part.strip() for part in bundle["text/plain"].splitlines()]
     assert shown.strong.get_text() == card.record()["title"]
-    # Two readings and the control have their numbers folded.
     folded = [len(part.find_all("li")) for part in shown.find_all("details")]
     assert folded == [2, 2, 1] and len(shown.find_all("li")) == 3 + sum(folded)
 
@@ -700,7 +696,6 @@ def test_a_click_shows_the_result_and_another_one_its_evidence():
 
 # ------------------------------------------------------------------------- cards in words
 def permitting(*ranges, **changes):
-    """Return a card whose cases permit these ranges, one each."""
     asked = claim(rule=lambda p: ranges[p["row"]], **changes)
     return judge(asked, at(*[1.0] * len(ranges), row=range(len(ranges))))
 
@@ -769,7 +764,6 @@ IN_WORDS = {
 
 
 def in_words(card):
-    """Return the text of a card, with a line for each paragraph, item and row."""
     parts = BeautifulSoup(page(card), "html.parser").select("p, summary, footer, li, tr")
     rows = ([*part.find_all(["td", "th"])] or [part] for part in parts)
     texts = (" | ".join(" ".join(cell.get_text().split()) for cell in row) for row in rows)

@@ -1,8 +1,4 @@
-"""The experiment is on the page: changing one line of it changes the table, the figure and the card.
-
-The cells that its figure and its card need are run as a plain script at small sizes. Then those from the
-headline on come once more, with one line changed.
-"""
+"""The experiment is on the page: changing one line of it changes the table, the figure and the card."""
 
 import re
 import sys
@@ -45,7 +41,6 @@ print("FIGURE", figure.axes[0].lines[0].get_ydata().tolist())
 
 
 def needed(text):
-    """Return the cells that the last one and the figure need, as a script."""
     found = jupytext.reads(text, "py:percent").cells
     cells = [f"{cell.source}\n" for cell in found if cell.cell_type == "code"]
     (figure,) = [place for place, cell in enumerate(cells) if cell.endswith(PLOTTED)]
@@ -57,7 +52,6 @@ def needed(text):
 
 
 def run(tmp_path, text, line, changed):
-    """Return the judged and the drawn numbers of the chapter as it is, and with a line changed."""
     for name, value in SIZES.items():
         # the line is in the parameters cell, because a later cell may repeat it
         text, found = re.subn(rf"(?m)^{name} = [^#\n]*", f"{name} = {value}  ", text, count=1)
@@ -80,7 +74,6 @@ def run(tmp_path, text, line, changed):
 def test_one_changed_line_of_the_headline_changes_the_figure_and_the_card(tmp_path):
     text = (ROOT / "notebooks" / "planet.py").read_text()
     judged = text.index('"P1.planet.radius",')
-    # the rest of the chapter does not matter here
     text = needed(text[: text.index("# %%", judged)])
     line = "best = optimal_window(tasks[name], n, noise_std)"
     changed = line.replace("noise_std", "2 * noise_std")

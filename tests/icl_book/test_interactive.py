@@ -34,8 +34,6 @@ START = {"class": "affine", "n": 10, "L": 1.0, "sigma": 0.5, "w": 1.0}
 
 @pytest.fixture(scope="module")
 def markup():
-    """Return a figure of blur, scatter, noise and risk of affine functions in three dimensions."""
-
     curves = []
     best = []
     for n in LENGTHS:
@@ -74,7 +72,6 @@ PAGE = """<!doctype html><html lang='en'><meta charset='utf-8'><title>figure</ti
 
 
 def page(browser, path, markup):
-    """Open a page with a figure, which must have neither errors nor requests."""
     path.write_text(PAGE.replace("MARKUP", markup))
     seen = look(browser, path.as_uri())
     assert seen.errors == [] and seen.network == []
@@ -265,7 +262,6 @@ DEGREES = np.radians([[0, 30], [30, 0], [0, -30], [0, 120]])
 
 @pytest.fixture(scope="module")
 def around():
-    """Return a sphere of radius 2 around latitude and longitude zero, up to 60 degrees from it."""
     up, side = DEGREES.T
     places = np.stack([np.cos(up) * np.cos(side), np.cos(up) * np.sin(side), np.sin(up)], -1)
     return surroundings(
@@ -296,7 +292,6 @@ def test_places_are_drawn_at_their_distance_in_their_direction(around):
 
 
 def map_of_two(star, name="north"):
-    """Draw a map of the unit sphere around a place, with two known places; one of them is (1, 0, 0)."""
     return surroundings(
         star,
         np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]),
@@ -394,7 +389,6 @@ def test_circles_and_what_is_seen_follow_the_sliders(browser, tmp_path, around):
 
 @pytest.fixture(scope="module")
 def line():
-    """Return two examples and a prediction that jumps from 0 to 2 between two stops of w."""
     around = np.array([-180.0, 0, 180])
     shown = {1.0: (0 * around, np.array([0.5, 0.5])), 2.0: (0 * around + 2, np.array([0.25, 0]))}
     return unroll(

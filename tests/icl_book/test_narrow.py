@@ -22,12 +22,10 @@ def style():
 
 
 def pixels(drawing):
-    """Width of a drawing in pixels of a page."""
     return float(re.search(r'<svg [^>]*width="([\d.]+)pt"', drawing)[1]) * 4 / 3
 
 
 def grid():
-    """Two rows of two panels, the names at the edges only, as chapters draw them."""
     figure, axes = plt.subplots(2, 2, figsize=(7.6, 5), sharex=True, sharey="row")
     for ax, title in zip(axes[0], ("near", "far"), strict=True):
         ax.set_title(title)

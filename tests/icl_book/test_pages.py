@@ -168,7 +168,6 @@ def card(name, value, control=50.0):
 
 
 def run(control=50.0, **values):
-    """Return a run in which claims of paper 1 have these values."""
     cards = [card(f"P1.{name}", value, control) for name, value in values.items()]
     return {"name": "n", "preset": "quick", "cards": cards}
 
@@ -199,7 +198,6 @@ def test_every_claim_is_judged_once():
 
 
 def shown(reruns=(), **change):
-    """Return what templates show of the small audit, with a change of claim P1.a."""
     registry = CLAIMS | {"P1.a": dataclasses.replace(CLAIMS["P1.a"], **change)}
     return {"audited": audit.audit_claims(registry, [run(**VALUES)]), "reruns": reruns}
 
@@ -230,7 +228,6 @@ def test_the_table_of_times_is_of_the_runs_that_the_book_shows_and_adds_up():
         ("together", "42"),
     ]
     assert text.rstrip().endswith("cores: 2 cores, Some CPU.")
-    # the page on how the book was built has the same times
     assert "Together the notebooks took 42 s." in str(pages.provenance())
 
 

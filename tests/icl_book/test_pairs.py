@@ -79,7 +79,6 @@ class Lab:
             return json.load(answer)
 
     def save(self, file, old="", new=""):
-        """Open a file as a notebook, edit its cells, save it."""
         opened = self.ask(f"api/contents/{file}?type=notebook")
         count = 0
         for cell in opened["content"]["cells"]:
@@ -117,7 +116,6 @@ def test_saving_in_jupyterlab_changes_both_files_and_nothing_else(lab, suffix):
 # --------------------------------------------------------------------- another editor
 @pytest.fixture
 def tree(tmp_path, monkeypatch):
-    """Return a repository with one pair."""
     root = folder_of_notebooks(tmp_path)
     (root / "_config.yml").write_text("repository: {url: 'https://example.org/x/y'}\n")
     (root / "presets").mkdir()

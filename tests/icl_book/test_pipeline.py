@@ -101,7 +101,6 @@ class Copy:
         return {*Path(self.temporary.name).iterdir(), *(self.root / "_build" / "calls").glob("*")}
 
     def processes(self):
-        """Return the processes that work in the copy, however they were started."""
         found = []
         for process in psutil.process_iter():
             with suppress(psutil.Error):
@@ -110,7 +109,6 @@ class Copy:
         return found
 
     def start(self, *words, **options):
-        """Start the command line."""
         # background jobs of a shell ignore this signal
         signal.signal(signal.SIGINT, signal.default_int_handler)
         return subprocess.Popen(
@@ -169,7 +167,6 @@ def copy(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """Return another copy, because sweeps may have run in the first."""
     copy = Copy(tmp_path_factory.mktemp("a tree with spaces") / "in {its} path {")
     status, said = copy.run("book")
     assert status == 0, said

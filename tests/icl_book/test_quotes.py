@@ -47,7 +47,6 @@ def judged(monkeypatch):
 
 
 def pdf(path):
-    """Write a PDF with a page for each text."""
     matplotlib.rcParams["pdf.fonttype"] = 42
     with PdfPages(path) as file:
         for text in PAGES:

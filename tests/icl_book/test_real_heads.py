@@ -19,7 +19,6 @@ MODELS = ("minilm", "smollm2")
 
 @pytest.fixture(scope="module")
 def scripts():
-    """Return the modules of the script, which import one another from their folder."""
     with pytest.MonkeyPatch.context() as patch, torch.no_grad():
         patch.syspath_prepend(str(FOLDER))
         import files
@@ -289,6 +288,5 @@ def test_the_verdict_follows_from_the_table_by_the_rule_of_the_script():
 
 
 def golden():
-    """Return the card as the chapter judged it."""
     master = json.loads((ROOT / "tests" / "data" / "golden.json").read_text())
     return master["length"]["P1.N.narrow"]

@@ -72,7 +72,6 @@ def test_the_same_commit_makes_the_same_packages_whenever_and_whoever_builds(tmp
 # ------------------------------------------------------------------------- what is archived
 @pytest.fixture
 def book(tmp_path, monkeypatch):
-    """Return the repository of a small book that is built, on a machine that has a browser."""
     for name, text in {
         "pyproject.toml": '[project]\nversion = "1"\n',
         "requirements.lock": "",

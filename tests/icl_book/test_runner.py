@@ -62,7 +62,6 @@ def write(path, text):
 
 @pytest.fixture
 def tree(tmp_path, monkeypatch):
-    """Return a small repository with one notebook, and a runner that refuses to start kernels."""
     for path, text in FILES.items():
         write(tmp_path / path, text)
     for module in (plan, execute, schedule, table):
@@ -195,7 +194,6 @@ def test_a_change_of_any_module_that_a_chapter_can_reach_asks_for_another_addres
 
 
 def _imports(tree):
-    """Yield the imports of a piece of code, wherever the statement stands."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -539,7 +537,6 @@ def test_a_file_of_a_grid_may_have_blanks_in_its_path(tree):
 
 
 def options():
-    """Yield every option and argument of every command."""
     (commands,) = [action for action in make_parser()._actions if isinstance(action.choices, dict)]
     for name, command in commands.choices.items():
         assert command.description

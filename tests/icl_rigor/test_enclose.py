@@ -13,7 +13,6 @@ from oracles import risk as oracle
 
 
 def settings(count, seed, w_max):
-    """Return (task, w, n, noise_std) for each class in 2, 3 and 5 dimensions."""
     rng = np.random.default_rng(seed)
     for i in range(count):
         task = (Affine, ReLU, Cosine)[i % 3]((2, 3, 5)[i // 3 % 3], float(10 ** rng.uniform(-1, 1)))

@@ -63,7 +63,7 @@ def _u_nodes(law: _Token, max_n: float, jumps: bool) -> tuple[np.ndarray, np.nda
     """
     tau, _, _, mass, _ = law.nodes(np.zeros(1))
     log_mean, log_square = (math.log(max(np.sum(mass * np.exp(-k * tau)), 1e-300)) for k in (1, 2))
-    # the integrand rises like n exp(2u) E[exp(-2 tau)], its integral is at least about min(1, ..)
+    # the integrand rises like n exp(2u) E[exp(-2 tau)], and its integral is at least about min(1, ..)
     edges = [min(0.0, -math.log(max_n) - max(log_mean, log_square / 2)) - _DROP / 2]
     share = min(0.15, 6 / law.dim)
     while edges[-1] < 2 * law.w + 6:

@@ -24,7 +24,6 @@ def test_normal_numbers_are_those_of_pytorch(size):
 
 @pytest.mark.parametrize("first", [5000, 4096, 100])
 def test_a_stream_goes_on_where_the_compiled_loop_left_it(first):
-    """Large and small draws in any order give the numbers of one generator of PyTorch."""
     draws = [("normal", first), ("normal", 16), ("uniform", 7), ("normal", 5001), ("normal", 3)]
     for order in (draws, draws[::-1]):
         stream = NativeStream(3, "noise", 7)

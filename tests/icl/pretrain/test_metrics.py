@@ -51,9 +51,8 @@ def test_without_a_seed_each_unit_has_the_test_set_of_its_seed():
         )
     # all start at zero, so that only the test sets differ
     assert own[0, 0] == own[0, 1] != own[0, 2]
-    # one set serves all
     assert np.ptp(evaluation_error(trained, ReLU(3), 0.2, 8, 50, seed=9)[0]) == 0
-    alone = pretrain(units[3:], 5, 4)  # the test set does not depend on other units
+    alone = pretrain(units[3:], 5, 4)
     assert np.allclose(own[-1, 3:], evaluation_error(alone, ReLU(3), 0.2, 8, 50, seed=4)[-1])
 
 

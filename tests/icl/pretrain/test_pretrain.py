@@ -43,12 +43,10 @@ FAST = {"stream": "native", "dtype": "float32"}
 
 
 def token_set(units, batch_size, stream="portable", dtype="float64"):
-    """Return the batches of `pretrain` with these settings."""
     return TokenSets([units], batch_size, stream, dtype)
 
 
 def batch(tokens, step):
-    """Return tokens (d, n + 1, B) and labels (K, n + 1, B) of one step."""
     block, place = divmod(step, tokens.steps)
     x, y = tokens.draw(block)
     return x[place, 0], y[place, 0]
@@ -63,7 +61,6 @@ def trained_by(engine, monkeypatch, *given, **options):
 
 
 def assert_same(fast, slow, rtol=1e-8):
-    """Check that parameters agree up to ``rtol`` of their size, the tolerance for double precision."""
     assert fast.keys() == slow.keys()
     for name in slow:
         assert np.abs(fast[name] - slow[name]).max() <= rtol * np.abs(slow[name]).max(), name
@@ -93,7 +90,6 @@ def test_every_step_is_that_of_one_unit_in_plain_pytorch(engine, optimizer, monk
 
 @pytest.mark.parametrize("options", [{}, FAST], ids=["double", "single"])
 def test_both_engines_take_the_same_steps(options, monkeypatch):
-    """On the same random numbers they differ by rounding, at every step."""
     units = [
         UnitConfig(task, noise, n, seed, law)
         for seed in (0, 1)
@@ -186,7 +182,6 @@ class Cap(Sphere):
 )
 @pytest.mark.parametrize("size, steps", [(33, 16), (8000, 2), (9000, 1)])
 def test_loops_fill_batches_as_pytorch_does(law, size, steps):
-    """They do so for any class, and for blocks of many steps and of one."""
     tasks = ReLU(4, 3.0), ReLU(4), Network(4), Spectrum(4), Projected(Cosine(2), np.eye(4)[:2])
     units = [UnitConfig(task, noise, 7, 2, law) for task in tasks for noise in (0.0, 0.5)]
     loops, plain = (token_set(units, size, **FAST) for _ in range(2))
@@ -240,7 +235,6 @@ def test_one_graph_takes_the_steps_at_all_places_of_a_block(monkeypatch):
         for stack in (plain, traced):
             stack.train(stop, threading.Event(), first)
         assert torch.allclose(plain.state, traced.state, rtol=1e-3, atol=1e-6)
-    # one graph draws the batches, and one takes the steps
     assert len(graphs) == 2
 
 
@@ -388,7 +382,6 @@ def test_native_training_follows_the_reference_on_the_same_numbers():
 
 @pytest.mark.parametrize("engine", ["compiled", "eager"])
 def test_results_do_not_depend_on_how_units_are_divided(engine, monkeypatch):
-    """Units are divided into stacks that fit into memory, and among threads, up to rounding."""
     units = [UnitConfig(ReLU(3, L), 0.2, 8, s) for s in (1, 2, 3) for L in (1.0, 2.0)]
     run = partial(trained_by, engine, monkeypatch, steps=5, batch_size=50, shared_tokens=True)
     whole = run(units).M
@@ -426,7 +419,6 @@ def test_same_numbers_on_the_gpu(monkeypatch):
 @pytest.mark.gpu
 @pytest.mark.parametrize("source, tolerance", [("native", 1e-3), ("portable", 1e-6)])
 def test_every_class_and_every_law_trains_on_the_gpu(source, tolerance, monkeypatch):
-    """One sweep has several stacks, with stops within blocks, and both engines see the same batches."""
     laws = [None, Sphere(4), Ellipsoid(np.diag([1.0, 2, 3, 4])), LowRank(BASIS)]
     tasks = [given(4) for given in (Affine, Cosine, Linear, Network, PhasedCosine)]
     tasks += [Quadratic(4), ReLU(4, 3.0), Sign(4), Spectrum(4), Tanh(4)]
@@ -500,7 +492,6 @@ def test_a_diverging_unit_is_named_and_leaves_the_others_alone(options, engine, 
 @pytest.mark.parametrize("sets", [3, 1])
 @pytest.mark.parametrize("error", [RuntimeError("planted"), KeyboardInterrupt("planted")])
 def test_a_failure_stops_all_threads_and_the_process_keeps_its_settings(error, sets, monkeypatch):
-    """One of three threads, of three token sets or of one, fails at step 3."""
     draw, fail, seen = TokenSets.draw, True, []
 
     def drawn(self, block, out):

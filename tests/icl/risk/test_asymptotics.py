@@ -102,7 +102,6 @@ def infinite_bias(task, w):
 
 
 def off_bias(task, law):
-    """Return the relative distance of the bias of infinitely many tokens from a law."""
     w = 1e4 if task.singular_term is None else 1e8
     return abs(infinite_bias(task, w) / (law.constant * w ** (-law.order / 2)) - 1)
 
@@ -131,7 +130,6 @@ def test_bias_and_noise_of_the_exact_risk(task):
 
 
 def random_settings():
-    """Return six settings, one of each kind of class, with a dimension, a scale and a noise."""
     rng = np.random.default_rng(11)
     for i in range(6):
         d, scale = int(rng.integers(2, 9)), float(10 ** rng.uniform(-0.7, 0.3))
@@ -162,7 +160,6 @@ def window_price(task, factor):
 
 @pytest.mark.parametrize("task, noise_std", [*random_settings()], ids=str)
 def test_the_law_of_the_window(task, noise_std):
-    """Exact windows and risks come closer to the law; with kappa of the next sphere they do not."""
     law = asymptotics.window_law(task)
     n = asymptotics.sharp_context(task, [300.0, 3e4], noise_std)
     best = optimal_window(task, n, noise_std)
@@ -209,7 +206,6 @@ def test_a_region_turned_at_random(dim, reach):
 
 @pytest.mark.parametrize("task", [Cosine(3, 4.0), Cosine(5, 0.1), Quadratic(4)])
 def test_exact_windows_reach_the_law(task):
-    """In contexts so long that only the law applies, no digit is lost."""
     best = optimal_window(task, [1e50, 1e70], noise_std=0.5)
     assert best.w == pytest.approx(asymptotics.sharp_window(task, [1e50, 1e70], 0.5), rel=1e-9)
 
@@ -268,7 +264,6 @@ def test_mismatch_penalty(dim, cls, ratio):
 
 @pytest.mark.parametrize("task", [ReLU(2), ReLU(5), Affine(3), Affine(8), Sign(5)], ids=str)
 def test_window_penalty(task):
-    """It is the price by the law, and nearly that of exact risks in a long context."""
     factor = np.array([0.3, 0.6, 1.7, 3.0])
     found = asymptotics.window_penalty(task, factor)
     assert found == pytest.approx(window_price(task, factor), rel=1e-12)

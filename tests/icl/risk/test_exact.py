@@ -36,7 +36,6 @@ pytestmark = pytest.mark.filterwarnings("error")
 
 
 DIMS = (2, 3, 4, 5, 8, 32, 256)
-# windows of a few tokens
 NARROW = [(Affine(3), 1e5), (Quadratic(256), 1e5), (Cosine(2, 3.0), 1e4)]
 
 
@@ -198,7 +197,7 @@ def test_windows_of_functions_that_jump(dim, n):
 @pytest.mark.parametrize("name", CLASSES)
 @pytest.mark.parametrize("dim, w, n, noise_std", [(2, 3.0, 5, 0.5), (5, 9.4, 20, 0.1)])
 def test_against_sampling(name, dim, w, n, noise_std):
-    """It is the risk of softmax attention on sampled functions; `oracles.risk` tests its digits."""
+    """The digits are tested by `oracles.risk`."""
     task = make_task(name, dim)
     low, high = monte_carlo_risk(task, w, n, noise_std, 20_000, seed=4).interval
     assert low < population_risk(task, w, n, noise_std).total < high
@@ -209,7 +208,6 @@ def test_against_sampling(name, dim, w, n, noise_std):
     "w, n", [(1.0, 1), (30.0, 1), (0.0, 1), (0.0, 2), (0.0, 1000), (0.0, 10**12)]
 )
 def test_one_token_and_equal_weights(task, w, n):
-    """The prediction is the label for every w, or the mean of n labels."""
     a, rest = task.spectrum(4000)
     r = population_risk(task, w, n, 0.7)
     assert r.bias == pytest.approx((1 + 1 / n) * (a.sum() + rest), rel=1e-10)
@@ -266,7 +264,6 @@ def test_slope_against_differences(task, w, n):
     r = population_risk(task, w, n, 0.5)
     near = population_risk(task, np.array([w - h, w + h]), n, 0.5)
     for ours, values in ((r.bias_slope, near.bias), (r.noise_slope, near.noise)):
-        # differences lose the digits that the two values share
         noise_floor = 1e-12 * values.max() / h
         assert ours == pytest.approx((values[1] - values[0]) / (2 * h), rel=1e-6, abs=noise_floor)
 

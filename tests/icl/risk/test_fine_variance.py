@@ -43,7 +43,7 @@ class Own(Zonal):
 
 
 def rough_map():
-    """Return a map of independent values 1 and -1, of which hardly anything is smooth."""
+    """Return a map of independent values 1 and -1."""
     return np.random.default_rng(0).choice([-1.0, 1.0], size=(60, 120))
 
 
@@ -136,7 +136,6 @@ def test_the_best_window_is_lost_in_rounding_in_one_line():
 
 # ------------------------------------------------------------------------- by sampling, with NumPy alone
 def predictions(x, y, query):
-    """Return the predictions of four predictors in each context, by plain NumPy."""
     cosine = np.einsum("bnd,bd->bn", x, query)
     order = np.argsort(-cosine, axis=1)
     weights = np.exp(5 * cosine)
@@ -189,7 +188,7 @@ def test_white_noise_on_linear_functions_against_sampling():
 
 
 def test_the_map_itself_against_sampling():
-    """Places are uniform, so that the map need not be turned. Cells are 3 degrees wide, n is small."""
+    """Places are uniform, so that the map need not be turned."""
     rng, n, count = np.random.default_rng(2), 15, 100_000
     values = rough_map()
     x = sphere(rng, count, n + 1)

@@ -12,7 +12,6 @@ from oracles.reflection import circle, circle_means, mean_weight, turning
 
 
 def rotation(dim, angle):
-    """Return a rotation that turns every vector by the same angle, in an even dimension."""
     c, s = np.cos(angle), np.sin(angle)
     return np.kron(np.eye(dim // 2), [[c, -s], [s, c]])
 

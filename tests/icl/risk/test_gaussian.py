@@ -40,7 +40,6 @@ def test_two_tokens(tau):
 
 
 def test_both_tables_agree(monkeypatch):
-    """Up to 1e12 tokens a shorter table serves, and the longer one gives the same numbers."""
     tau = np.linspace(0, 14, 50)
     short = gaussian_moments.weight_moments(tau, 1e12)
     monkeypatch.setattr(gaussian_moments, "_REACH", (1e30,))
@@ -77,7 +76,6 @@ def test_slopes_and_error(dim, w, n):
 
 
 def contexts(dim, n, noise_std, count=40_000):
-    """Tokens, labels, query, its clean label; independent contexts with independent functions of L = 1."""
     rng = np.random.default_rng(5)
     x, query = rng.standard_normal((count, n, dim)), rng.standard_normal((count, dim))
     beta = rng.standard_normal((count, dim)) / dim**0.5

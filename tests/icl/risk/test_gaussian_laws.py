@@ -48,7 +48,6 @@ def test_bounds_for_every_n(n, share):
 
 # ------------------------------------------------------ noise and distance with their constants
 def test_distance_at_twenty_random_settings():
-    """Moments of the prediction are summed here, not derived."""
     rng = np.random.default_rng(8)
     for _ in range(20):
         dim, w = int(rng.integers(1, 9)), math.exp(rng.uniform(-3, 0.3))
@@ -75,14 +74,13 @@ def off(law, dim, w, lengths):
 
 
 def is_the_law(law, dim, w, lengths):
-    """Return whether both ratios tend to one like 1 / log n, or are one already."""
     far, farther = np.abs(off(law, dim, w, lengths))
     falls = lengths[1] / lengths[0]
     return bool(np.all(farther < 0.03) and np.all((farther < 1e-9) | (farther < 1.5 * far / falls)))
 
 
 def book(dim, w, log_n):
-    """The logarithms of noise and distance for many tokens, as the chapter on Gaussian tokens proves them."""
+    """The laws of noise and distance for many tokens, as the chapter on Gaussian tokens proves them."""
     half, square = dim / 2, w * w
     if square == pytest.approx(0.5, rel=1e-12):
         reach = math.log(2 * log_n / 3)

@@ -28,7 +28,7 @@ FACTORS = {
     ids=str,
 )
 def test_prices_are_those_of_another_risk(task, sigma, power):
-    """The power is 128^(2/14) = 2 in twelve dimensions and 128^(2/7) = 4 in five, for both classes."""
+    """The power is 128^(2/14) = 2 in twelve dimensions and 128^(2/7) = 4 in five."""
 
     def risk(log_w, n):
         return float(sum(oracle.population_risk(task, np.exp(log_w), n, sigma)))

@@ -123,7 +123,6 @@ def test_seven_dimensions_need_few_eigenspaces():
 
 
 def test_the_refusal_names_a_function_that_takes_any_matrix():
-    """Its estimate is the exact risk, within the noise of a sample, where both can be computed."""
     M = symmetric(2, 2, 5, 5, 5, 8, 8)
     with pytest.raises(ValueError, match="metrics.evaluation_error samples") as refusal:
         matrix_risk(ReLU(7), M + gaussian(7, 1.0), 15, 0.3)
@@ -151,7 +150,7 @@ def test_the_gradient_at_a_multiple_of_the_identity_is_one(w):
 # ------------------------------------------------------------------------ functions of a subspace
 def sphere(rng, *shape):
     x = torch.from_numpy(rng.standard_normal(shape))
-    return x / x.norm(dim=-1, keepdim=True)  # one dimension is included
+    return x / x.norm(dim=-1, keepdim=True)
 
 
 SAMPLED = [(5, 2, 3.0, 0.0, 2, 0.0), (5, 2, 7.5, 0.5, 20, 0.1), (5, 1, 4.0, -1.0, 10, 0.3)]

@@ -104,7 +104,6 @@ def as_tensor(x):
     ids=str,
 )
 def test_the_shares_at_the_best_window_are_those_of_another_program(task, noise, rows):
-    """Blur and scatter, each over the noise, to the digits that another program has printed."""
     for n, wanted in rows.items():
         found = split_risk(task, optimal_window(task, n, noise).w, n, noise)
         shares = [found.blur / found.noise, found.scatter / found.noise]

@@ -53,7 +53,6 @@ def test_polynomials_are_normalized_gegenbauer_polynomials(dim):
     for degree, q in enumerate(Polynomials(dim, theta).take(13)):
         if dim == 2:
             expected = 2 * np.sin(degree * theta / 2) ** 2
-            # a tiny angle keeps all digits
             assert q[0] == pytest.approx(expected[0], rel=1e-12, abs=0)
             assert np.allclose(q, expected, atol=1e-13)
         else:
@@ -106,7 +105,7 @@ def test_the_spectrum_of_signs(dim):
     theta, weight = (theta + 1) * np.pi / 4, weight * np.pi / 4
     p = weight * np.sin(theta) ** (dim - 2)
     mean = (1 - Polynomials(dim, theta).take(26))[1:] @ p / p.sum()
-    mean[1::2] = 0  # even polynomials
+    mean[1::2] = 0
     a, rest = Sign(dim, 1.3).spectrum(25)
     assert np.allclose(a, 1.69 * multiplicity(dim, 25)[1:] * mean**2, rtol=1e-9, atol=1e-14 * a[0])
     assert a.sum() + rest == pytest.approx(1.69, rel=1e-12)
@@ -143,7 +142,7 @@ def test_flat_functions_are_linear_ones():
 def test_the_power_of_tanh_is_its_mean_square(dim, steepness):
     """The mean square over the density of one coordinate, and every second coefficient is zero."""
     t, weight = np.polynomial.legendre.leggauss(4000)
-    angle = np.pi / 2 * t  # the coordinate is its sine
+    angle = np.pi / 2 * t
     density = weight * np.cos(angle) ** (dim - 2)
     power = density @ np.tanh(steepness * np.sin(angle)) ** 2 / density.sum()
     a = Tanh(dim, steepness, steepness).coefficients()
@@ -170,8 +169,6 @@ def test_a_phase_takes_the_mean_away_and_the_parity():
 
 
 def user_class(task):
-    """Return ``task`` as a user would define it, by its covariance alone."""
-
     class Mine(Zonal):
         def covariance(self, cosine):
             return task.covariance(cosine)
@@ -212,7 +209,6 @@ def test_a_class_is_found_by_its_name_whether_or_not_it_has_a_lipschitz_constant
 
 
 def test_signs_jump_without_a_lipschitz_constant():
-    """Each function has two values, and no bound on its slope."""
     x = uniform_sphere(stream(1, "covariates"), 400, 40, 3)
     f = Sign(3, 2.5).sample(stream(1, "tasks"), 400)(x)
     assert sorted(set(f.flatten().tolist())) == [-2.5, 2.5]

@@ -18,7 +18,6 @@ from icl.tasks.spectrum import map_power
 
 
 def places(rows):
-    """Return colatitudes and longitudes of the centers of a map's cells."""
     theta = (np.arange(rows) + 0.5) * math.pi / rows
     phi = (np.arange(2 * rows) + 0.5) * math.pi / rows - math.pi
     return theta[:, None], phi[None, :]
@@ -39,7 +38,7 @@ def test_rows_are_colatitudes_and_have_their_area():
     theta, phi = places(120)
     north = (np.cos(theta) + 0 * phi > 0).astype(float)  # a half sphere has half of the area
     assert map_power(north, 3)[0] == pytest.approx(0.25, rel=1e-12)
-    cap = (theta + 0 * phi < math.pi / 3).astype(float)  # this is a quarter of the area
+    cap = (theta + 0 * phi < math.pi / 3).astype(float)
     assert map_power(cap, 3)[0] == pytest.approx(1 / 16, rel=1e-12)
 
 
@@ -105,7 +104,6 @@ def test_a_map_is_turned_in_all_directions():
 
 
 def patches():
-    """Return a map with power in many degrees."""
     return np.random.default_rng(4).standard_normal((30, 60)).cumsum(axis=0)
 
 

@@ -101,7 +101,7 @@ def test_no_array_of_n_by_n_is_made(kind):
     A1, A2, X, B, V = problem(n, n, d, d, torch.float32)
     with Largest() as plain:
         plain_hvp(A1, A2, X, B, V, kind)
-    assert plain.numbers == n * n  # this is the control
+    assert plain.numbers == n * n
     with Largest() as ours:
         loss(A1, A2, X, B, kind)
         gradient(A1, A2, X, B, kind)
@@ -111,7 +111,6 @@ def test_no_array_of_n_by_n_is_made(kind):
 
 @pytest.fixture
 def three_threads(monkeypatch):
-    """Use three threads of PyTorch, and eight blocks of the problem."""
     monkeypatch.setattr(regressions, "BLOCK", 500)
     threads = torch.get_num_threads()
     torch.set_num_threads(3)

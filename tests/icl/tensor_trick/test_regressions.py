@@ -15,7 +15,6 @@ SHAPES = [(1, 1, 1, 1), (3, 5, 2, 4), (6, 2, 3, 1), (4, 7, 5, 3), (5, 5, 3, 3)]
 
 
 def problem(n, m, d, e, seed=0, batch=(), dtype=torch.float64, targets="any"):
-    """Return random A1, A2, X, B, V; targets have "any" sign, or lie on the "simplex"."""
     rng = torch.Generator().manual_seed(seed)
 
     def normal(*shape):
@@ -111,7 +110,7 @@ def test_targets_may_be_left_out_where_there_are_none():
 
 def test_large_logits_do_no_harm_where_softmax_is_shifted():
     one, X = (torch.ones(2, 1, dtype=torch.float64), torch.tensor([[5000.0]], dtype=torch.float64))
-    A2 = torch.tensor([[1.0], [-1.0]], dtype=torch.float64)  # these logits are 5000 and -5000
+    A2 = torch.tensor([[1.0], [-1.0]], dtype=torch.float64)
     B = torch.full((2, 2), 0.5, dtype=torch.float64)
     assert loss(one, A2, X, B) == pytest.approx(2 * 0.25)
     assert loss(one, A2, X, B, "entropy") == 0.0

@@ -57,7 +57,6 @@ def test_the_figure_to_move_adds_its_errors_and_looks_closer_as_w_grows():
     assert [sum(weights) for _, weights in circle.shown.values()] == pytest.approx(
         [1] * len(errors)
     )
-    # the prediction drawn at the query is the mean with the weights that are drawn
     (at_query,) = np.flatnonzero(circle.around == 60)
     for prediction, weights in circle.shown.values():
         assert prediction[at_query] == pytest.approx(weights @ circle.labels)

@@ -15,7 +15,6 @@ def test_exponents_of_the_distance_are_those_of_the_theorem():
     # (log n)^(d/2) grows from n = 1e28 to 1e30
     power = np.where(table.w**2 > 0.5, table.dim / 2, 0) * np.log(30 / 28)
     assert np.allclose(table.value - table.raw, power / np.log(100))
-    # at queries of one length they are others
     assert np.allclose(table.one_length, 1, atol=1e-3)
 
 

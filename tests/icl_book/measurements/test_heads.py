@@ -67,7 +67,6 @@ def test_the_limit_with_given_values_is_a_quadratic_form_in_powers_of_the_widths
     least = np.pi / (m + order) / np.sin(np.pi * m / (m + order))
     assert values.sum() == pytest.approx(1, abs=1e-12)
     assert values @ (bias + noise) @ values / least == pytest.approx(ratio, rel=1e-9)
-    # other values are worse
     for step in ([1, -1, 0], [0, 1, -1]):
         other = values + 0.01 * np.array(step)
         assert other @ (bias + noise) @ other > values @ (bias + noise) @ values

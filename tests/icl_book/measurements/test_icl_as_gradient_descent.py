@@ -94,7 +94,6 @@ def test_residual_and_loss_are_preserved(kind, moving):
     assert torch.allclose(ours, wanted, rtol=1e-12, atol=rounding)
     instead = loss(A1, A2, X, moved, kind)
     assert torch.allclose(instead, loss(after[0], A2, after[1], B, kind), rtol=1e-12)
-    # rows of B sum to one, before and after
     assert torch.allclose(moved.sum(-1), torch.ones(6, dtype=X.dtype))
     there = row_gradient(S_next, B, kind)
     assert not torch.allclose(row_gradient(S, moved, kind), there, rtol=1e-2)

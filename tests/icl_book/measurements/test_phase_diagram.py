@@ -88,7 +88,6 @@ def test_linear_functions_have_the_widest_window_of_one_mean_squared_gradient(di
     found = phase_diagram.limits_of_waves_over_linear(dims=[dim]).set_index("equal")
     least = found.value - found.error
     assert least["mean squared gradient"] > 1
-    # all tend to one
     assert np.max(np.abs(np.log(found.value))) < 4 / dim
     # in many dimensions the window of waves is the wider one
     assert (found.value["largest slope"] > 1) == (dim <= 20)

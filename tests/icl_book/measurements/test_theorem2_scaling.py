@@ -73,7 +73,7 @@ def test_the_narrowest_window_averages_many_tokens(dim):
 
 
 def test_adam_needs_more_steps_in_longer_contexts_because_it_remembers_the_start():
-    """This runs the chapter's cell; with the usual memory a run of large batches ends at 0.858."""
+    """This runs the chapter's cell."""
     cells = jupytext.read(ROOT / "notebooks/theorem2_scaling.py").cells
     (cell,) = (c.source for c in cells if c.cell_type == "code" and "betas=" in c.source)
     names = {"np": np, "pd": pd, "torch": torch, "steps": 800, "learning_rate": 0.1}
