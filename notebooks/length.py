@@ -79,19 +79,19 @@ plots.label_below(ax)
 plt.show()
 
 # %% [markdown]
-# **Rules for longer contexts.** A layer has the best window for $n_0$ examples and is used on $128\,n_0$. Six rules multiply its
-# scores by different numbers. The figure shows the layer's error, divided by the least error of any window in the longer context.
-# Each point is the median of 24 settings.
+# **Rules for longer contexts.** A layer has the best window for $n_0$ examples and is used on $128\,n_0$ examples. Six rules
+# multiply its scores by different numbers. The figure shows the layer's error, divided by the least error of any window in the
+# longer context. Each point is the median of 24 settings.
 #
-# **In short.** In a longer context the scores of a layer should grow, so that its window narrows. How much they should grow depends
-# on the dimension $d$ of the keys. In few dimensions the power $n^{2/(d+2)}$ of [the law of the window](theorem2_scaling.ipynb#thm-law) is right. In
-# many dimensions the logarithms in today's language models do well. If the examples in your context have labels, let the labels
-# choose the window.
+# **In short.** In a longer context a layer should multiply its scores by a number above one, so that its window narrows. The
+# right number depends on the dimension $d$ of the keys. In few dimensions the scores should grow like the power $n^{2/(d+2)}$ of
+# the length $n$, by [the law of the window](theorem2_scaling.ipynb#thm-law). In many dimensions the logarithms in today's
+# language models do well. If the examples in your context have labels, let the labels choose the window.
 #
 # <a id="length-rules"></a>
 #
-# **What to do.** A layer that is best for $n_0$ examples meets $N$. Count the directions in which your keys vary, and add one:
-# this is $d$. Keys on a globe vary in two directions, so $d=3$.
+# **What to do.** A layer that is best for contexts of $n_0$ examples meets a context of $N$ examples. Count the directions in
+# which your keys vary, and add one: this is $d$. Keys on a globe vary in two directions, so $d=3$.
 #
 # | dimension $d$ | multiply the scores by | error / least error | without a rule |
 # |:--|:--|:--|:--|
@@ -101,9 +101,9 @@ plt.show()
 # | 32 and more | $\log N/\log n_0$, or YaRN's | [1.12](<judged:P1.N.dimension\|d = 48, log n\|.2f>) for $d=48$ | [1.4](<judged:P1.N.dimension\|d = 48, kept\|.1f>) |
 # | keys of unequal length | first test the factor: [sharpening can do harm](#length-keys) | | |
 #
-# The dimension $d$ is not the width of the head, since keys may lie near a surface of fewer directions. If you do not know $d$,
-# take YaRN's rule or $(\log N/\log n_0)^2$. From $d=8$ on, the error of either is in the median at most a quarter above the
-# least error.
+# The dimension $d$ can be far below the width of the head, because keys may lie near a surface of few dimensions. If you do not
+# know $d$, take YaRN's rule or $(\log N/\log n_0)^2$. From $d=8$ on, the error of either is in the median at most a quarter above
+# the least error.
 #
 # <details><summary>How sure?</summary>
 #
@@ -114,8 +114,8 @@ plt.show()
 # - What is known: language models use the logarithmic rules, and textbooks of kernel smoothing say that windows should narrow like
 #   a power of $n$. What is new: the exact prices.
 # - No price here was measured on a system in use. The scores of two small models are [below](#length-models). The keys of such
-#   a system are made by many layers, which may adapt to the length in ways that one layer cannot. Tokens of a text are not independent, and most of them do not come closer to a query as the text
-#   gets longer.
+#   a system are made by many layers, which may adapt to the length in ways that one layer cannot. Tokens of a text are not
+#   independent, and most of them do not come closer to a query as the text gets longer.
 #
 # </details>
 #
@@ -123,20 +123,21 @@ plt.show()
 #
 # ## Why
 #
-# Attention predicts with a mean of the labels in a [window](#term-window) around the query. The
-# [window parameter](#term-window-parameter) $w$ multiplies all scores. It is one over what is often called a *temperature*. A large
-# $w$ makes a narrow window. In a longer context a narrower window still holds enough examples to average the noise away, so that
-# the best $w$ grows with the length.
+# Attention predicts with a weighted mean of the labels in a [window](#term-window) around the query. The weights are a softmax of
+# the scores $w\,x_i\cdot x_q$, where $x_i$ is the key of an example and $x_q$ the query. A large
+# [window parameter](#term-window-parameter) $w$ (a low *temperature*) makes a narrow window. A narrow window blurs less, but it
+# must hold enough examples to average their noise away. In a longer context a narrower window still holds enough, so the best $w$
+# grows with the length.
 #
-# A layer with fixed weights has one $w$ for all lengths. A rule that multiplies the scores lets $w$ grow with the length. We call
-# the error with the rule, divided by the least error, the *price* of the rule.
+# A trained layer has one $w$ for all lengths. A rule that multiplies its scores lets $w$ grow. The *price* of the rule is the
+# error with the rule, divided by the least error.
 #
-# How fast does the best $w$ grow? For functions with a kink the best $w$ grows like $n^{2/(d+2)}$ in very long contexts, by
-# [the law of the window](theorem2_scaling.ipynb#thm-law). The exponent is $\frac13$ in four dimensions and $\frac1{25}$ in 48 dimensions. A rule such
-# as $\log n$ grows equally fast in all dimensions, so that it cannot be right in all of them.
+# How fast should $w$ grow? For functions with a kink the best $w$ grows like $n^{2/(d+2)}$ in very long contexts, by
+# [the law of the window](theorem2_scaling.ipynb#thm-law). The exponent is $\frac13$ in four dimensions, but only $\frac1{25}$ in
+# 48 dimensions. A rule such as $\log n$ grows equally fast in all dimensions, so it cannot be right in all of them.
 #
-# Should we then take the power in every dimension? No: in many dimensions even millions of examples are too few for the law. The
-# best $w$ still grows faster than the power, as the next figure shows.
+# Should we then take the power in every dimension? No. In many dimensions even millions of examples are too few for the law: the
+# best $w$ still grows faster than the power.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 stretch = np.array([4, 32, 128])[:, None, None]
@@ -171,17 +172,16 @@ plots.label_below(ax)
 plt.show()
 
 # %% [markdown]
-# **Why the dimension decides.** The mean exponent of $w$ between $n_0$ and $128\,n_0$, for the exact best windows (marks) and for
-# the rules (lines). The power follows the marks in few dimensions and falls below them in many. The upper marks belong to the
-# noisiest labels.
+# **Why the dimension decides.** How fast $w$ grows from $n_0$ to $128\,n_0$ examples, as a mean exponent. Marks are the exact
+# best windows, and lines are the rules. The power follows the marks in few dimensions and falls below them in many. The upper
+# marks belong to the noisiest labels.
 #
-# In many dimensions the choice matters less, because there is less to win. With 128 times as many examples the least
-# error falls by a factor of fifteen in four dimensions, and by less than two in 32 and more.
+# In many dimensions the choice of the rule matters less, because more examples help less.
 #
 # ## The experiment
 #
-# Let us compute the price of each rule for keys in 16 dimensions. The function `length_price` knows the exact error of each window.
-# To try six dimensions, change the line `d = 16`: the power then becomes the best rule.
+# Let us compute the price of each rule for keys in 16 dimensions. To try six dimensions, change the line `d = 16`: the power then
+# becomes the best rule.
 
 # %% tags=["experiment"]
 import numpy as np
@@ -203,8 +203,8 @@ for rule in ("kept", "log n", "Llama 4", "YaRN", "(log n)^2", "power"):
 pd.DataFrame(table).round(2)
 
 # %% [markdown]
-# For each rule the largest price is well above the median. The reason is that the best $w$ grows faster if labels are noisier, and
-# no rule knows the noise. So look up your own setting:
+# For each rule the largest price is well above the median. The reason is that the best $w$ grows faster if labels are noisier,
+# and no rule knows the noise. So look up your own setting:
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 interactive(
@@ -259,18 +259,20 @@ judge(
 # %% [markdown]
 # ## A window twice too wide, by hand
 #
-# Can we compute a price by hand? Take functions with kinks in $d=5$ dimensions. In long contexts the best $w$ grows like $n^{2/7}$.
-# If the context becomes $128=2^7$ times longer, the best $w$ grows by the factor $4$. A layer that keeps its $w$ then has a $w$
-# that is four times too small, and its window, of size $w^{-1/2}$, is twice too wide.
+# What does it cost to keep the window? Take functions with kinks in $d=5$ dimensions and a context that becomes 128 times longer.
+# By the law the best $w$ then grows by the factor $128^{2/7}=4$. So a layer that keeps its $w$ has a window, of size $w^{-1/2}$,
+# that is twice too wide. Its price tends to about $4.6$ in very long contexts, as the table shows.
+#
+# <details><summary>The price, derived from bias and noise</summary>
 #
 # The [bias](#term-population-risk) of a window, its blur, is proportional to $w^{-3/2}$. So the layer's bias is $4^{3/2}=8$ times
 # the bias of the best window. The noise is proportional to $w^2$. So the layer's noise is $\frac1{16}$ of the noise of the best
-# window. At the best window the slopes of bias and noise cancel, which says $\frac32\cdot\text{bias}=2\cdot\text{noise}$: bias and
-# noise are in the proportion $4$ to $3$. The price is
+# window. At the best window the slopes of bias and noise cancel, which says $\frac32\cdot\text{bias}=2\cdot\text{noise}$: bias
+# and noise are in the proportion $4$ to $3$. The price is
 #
 # $$\frac{4\cdot8+3\cdot\frac1{16}}{4+3}=\frac{515}{112}\approx4.6.$$
 #
-# This is the price in very long contexts. The exact price approaches it slowly, as the next table shows:
+# </details>
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 pd.DataFrame(
@@ -283,8 +285,8 @@ pd.DataFrame(
 ).style.format(precision=2).hide()
 
 # %% [markdown]
-# **Exercise 1.** In long contexts of functions with kinks and $d=5$, choose the best $w$ at a thousand examples and let
-# the rule $\log n$ carry it to a million. What is its price? By how much would the best $w$ grow, and by how much does $\log n$?
+# **Exercise 1.** Take functions with kinks in $d=5$ dimensions and long contexts. Choose the best $w$ at a thousand examples and
+# let the rule $\log n$ carry it to a million. What is the price?
 #
 # <details><summary>Solution</summary>
 #
@@ -298,8 +300,8 @@ pd.DataFrame(
 #
 # </details>
 #
-# **Exercise 2.** Your keys lie in 16 dimensions, and contexts grow from 8,192 to a million tokens. By which number
-# would you multiply the scores by each rule, and what does the number 2 cost?
+# **Exercise 2.** Your keys lie in 16 dimensions, and contexts grow from 8,192 to a million tokens. By which number would you
+# multiply the scores by each rule, and what does the number 2 cost?
 #
 # <details><summary>Solution</summary>
 #
@@ -326,14 +328,7 @@ pd.DataFrame(
 # | a network of $\log N$ times a factor of the query | TabPFN 9.2 |
 # | $\beta_1N^\alpha+\beta_0$ with learned numbers, keys of length one | Memory Mosaics v2 ([Zhang and Bottou, 2025](cite:zhang2025mosaics)) |
 #
-# The decoder of TabPFN is close to the layer of this book. It predicts with softmax attention over the rows of the training set,
-# where the value of a row is its label, and it averages six heads.
-#
-# Other goals ask for other rules. In a simplified transformer all tokens become equal unless scores grow like $\log n$
-# ([Chen et al., 2026](cite:chen2026critical)). To single out one of $n$ random keys, scores must grow like $n^{2/(d-1)}$
-# ([Bruno et al., 2026](cite:bruno2026)). Our goal is the least error of a prediction.
-#
-# <details><summary>Where we read these rules</summary>
+# <details><summary>Where we read these rules, and other goals</summary>
 #
 # - Qwen 1: `use_logn_attn`, from `rotary_embedding.h`, `LogNScaling`, of LMDeploy, commit 986fefba, 11 August 2026. Of
 #   Qwen's own `modeling_qwen.py` we saw copies.
@@ -344,18 +339,20 @@ pd.DataFrame(
 # - Llama 4 and Ministral 3: `modeling_llama4.py` and `modeling_ministral3.py` of transformers 5.24.0.
 # - TabICLv2: `_model/ssmax.py` of tabicl 2.2.0, where the network may depend on the query.
 # - TabPFN 9.2.0, weights 3.5: `tabpfn_v3_5.py`, `SoftmaxScalingMLP`, 12 October 2026. The decoder is the class
-#   `ManyClassDecoder` of this file, which does not normalize keys and by default has the factor too.
+#   `ManyClassDecoder` of this file, which does not normalize keys and by default has the factor too. It is close to the layer of
+#   this book: it predicts with softmax attention over the rows of the training set, where the value of a row is its label, and it
+#   averages six heads.
 # - Memory Mosaics v2: public summaries. We did not find its code.
-# - Chen et al. and Bruno et al.: their abstracts.
+# - Other goals ask for other rules. In a simplified transformer all tokens become equal unless scores grow like $\log n$
+#   ([Chen et al., 2026](cite:chen2026critical)). To single out one of $n$ random keys, scores must grow like $n^{2/(d-1)}$
+#   ([Bruno et al., 2026](cite:bruno2026)). Our goal is the least error of a prediction. Of these two works we read the abstracts.
 #
 # </details>
 #
 # ### Why YaRN's one tenth is a good number
 #
-# Which constant $c$ in $(1+c\ln s)^2$ would be exactly right? The table has its median over the settings. One tenth fits keys of
-# twelve to 48 dimensions. With 32 times as many examples the median constant is [0.107](<judged:P1.N.yarn|d = 12, N = 32 n0|.3f>)
-# for $d=12$ and [0.092](<judged:P1.N.yarn|d = 48, N = 32 n0|.3f>) for $d=48$. Single settings differ more: their constants lie
-# between 0.04 and 0.5.
+# Which constant $c$ in $(1+c\ln s)^2$ would be exactly right? The table has the median of $c$ over the settings. YaRN's one tenth
+# fits keys of twelve to 48 dimensions.[✓](judged:P1.N.yarn)
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 shown = middle.pivot(index="dim", columns="s", values="constant").add_prefix("c, s = ")
@@ -377,11 +374,10 @@ judge(
 # %% [markdown]
 # ## Learn the rule, or let the labels choose
 #
-# **Training on many lengths.** If you train on contexts of many lengths, you can learn the rule. Let us train layers with
-# $w=a+b\log(n/63)$ on contexts of 20 to 200 examples of ReLU functions. In one half of the layers $b$ stays zero, so that they have
-# one window for all lengths. The table has medians over the layers. It shows the trained numbers, and the exact mean error over
-# these lengths divided by the mean of the least errors. The last column is the price at 20,000 examples, a length at which nothing
-# was trained.
+# **Training on many lengths.** A layer that is trained on contexts of many lengths can learn the rule. Let us train layers with
+# $w=a+b\log(n/63)$ on contexts of 20 to 200 examples of ReLU functions. In one half of the layers $b$ stays zero, so they have
+# one window for all lengths. Layers that learn $b$ come very close to the least error at these lengths. At 20,000 examples, where
+# nothing was trained, their price is larger, but far below the price of one window.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 rng = NativeStream(0, "initialization")
@@ -430,15 +426,13 @@ judge(
 )
 
 # %% [markdown]
-# **No rule at all.** A rule knows the length of the context and nothing else, but the labels of a context say more. Leave one label
-# out, and predict it from the others with every window. Do so for each label, and keep the window that does best
-# ([Your data](your_data.ipynb)). This needs no rule and no training. In the median the error with this window is a few percent
-# above the least error.[✓](judged:P1.N.context)
+# **No rule at all.** A rule knows only the length of the context, but the labels say more. So let them choose the window. Leave
+# one label out, and predict it from the others with every window. Do so for each label, and keep the window that does best
+# ([Your data](your_data.ipynb)). In the median the error with this window is a few percent above the least
+# error.[✓](judged:P1.N.context)
 #
-# In the next table the least error is that of the single *function* behind the context. (A steep function asks for a narrower
-# window than a flat function of the same class.) The last two columns have the prices that two rules pay for the same function. The
-# best rule that there could be knows the class, the noise and the length. The other rule is $\log n$, carried from 10 examples to
-# 1,000.
+# Could a rule do better? The "best rule" of the next table knows the class, the noise and the length. The rule $\log n$ goes from
+# 10 examples to 1,000.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 setting = {"dim": dim, "n": 1000, "n0": 10, "noise_stds": [noise_std]}
@@ -465,22 +459,19 @@ judge(
 )
 
 # %% [markdown]
-# So the labels do about as well as the best rule. (The price ignores that the labels which choose the window are used again in the
-# prediction.)
+# So the labels do about as well as the best rule.
 #
 # <a id="length-keys"></a>
 #
 # ## Keys of different length
 #
-# Do not sharpen blindly if keys differ in length. On Gaussian inputs the prediction of a linear function $f$ tends to $f(wx_q)$ as
-# $n$ grows, if $w$ is fixed ([Inputs of unequal length](gaussian_tokens.ipynb)). So a $w$ near one is nearly right, and a $w$ that
-# grows moves the prediction away from $f(x_q)$. For very large $w$ attention copies the label of the example that reaches farthest
-# in the direction of the query. Among $n$ examples this one reaches about as far as $\sqrt{2\log n}$.
+# Do not sharpen blindly if keys differ in length. Why? On Gaussian inputs attention does not look around the query $x_q$, but
+# around the point $wx_q$ ([Inputs of unequal length](gaussian_tokens.ipynb)). So the best $w$ for linear functions stays near
+# one, and a rule that lets $w$ grow moves the window away.
 #
-# Take the best window for 100 examples in five dimensions, and carry it to 10,000 examples by $\log n$: the error is then
-# [9](<judged:P1.N.gaussian|d = 5, n = 10000|.0f>) times the least error. The next table carries the best window at $n_0=100$ to
-# several lengths. The last column belongs to a layer that first normalizes its inputs to length one and has the best $w$ for the
-# normalized inputs.
+# Suppose that the rule $\log n$ carries the best window for 100 examples to 10,000, in five dimensions. The error is then
+# [9](<judged:P1.N.gaussian|d = 5, n = 10000|.0f>) times the least error. The last column of the table belongs to a layer that
+# first normalizes its inputs to length one.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 n = np.round(context_length * 10 ** np.arange(0, 4.5, 0.5))
@@ -507,11 +498,16 @@ judge(
 )
 
 # %% [markdown]
-# **Normalize the keys?** If the labels depend on the direction alone, yes: nothing is lost if keys and queries have length one, and
-# the rules for the sphere apply. If labels depend on the length as well, as linear functions do, normalizing loses what the length
-# says. For linear functions of Gaussian inputs a fraction $1-(\mathbb E|x|)^2/d$ of their variance remains as error, whatever the
-# window. In short contexts this error may still be less than the error of a layer without normalization. In long contexts it is
-# more, and then $w=1$ on the inputs as they are is better.
+# **Should you normalize the keys?** Yes, if the labels depend on the direction of an input alone, because then nothing is lost.
+# But linear functions depend on the length of an input as well. For these functions the next table has the share of the variance
+# that normalizing loses. In long contexts it is better to keep the inputs as they are and to take $w=1$.
+#
+# <details><summary>The lost share</summary>
+#
+# For linear functions of Gaussian inputs the fraction $1-(\mathbb E|x|)^2/d$ of their variance remains as error, whatever the
+# window.
+#
+# </details>
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 pd.DataFrame(
@@ -529,9 +525,9 @@ pd.DataFrame(
 #
 # ## Two real models
 #
-# Do trained heads narrow as a text gets longer? In the two small language models that we measured they hardly do. We look at the
-# spread of a head's scores, their standard deviation over the keys: it should grow as a window narrows. For independent tokens in
-# at most 22 dimensions the spread should grow at least like $n^{0.08}$, by the law. In MiniLM the exponent is
+# Do trained heads narrow as a text gets longer? In the two small language models that we measured they hardly do. As a window
+# narrows, the scores of a head spread: their standard deviation over the keys grows. For independent tokens in at most 22
+# dimensions the law asks that it grow at least like $n^{0.08}$ with the length $n$. In MiniLM the exponent is
 # [0.009](<judged:P1.N.narrow|MiniLM-L6, all scores|.3f>), and in SmolLM2 it is
 # [−0.020](<judged:P1.N.narrow|SmolLM2-135M, all scores|.3f>).
 #
@@ -543,7 +539,7 @@ pd.DataFrame(
 # - Each model read eight English texts, from Hamlet to the docstrings of a library. 32 tokens stay at their positions
 #   while the context grows from these 32 to 510 tokens. The marks [CLS] and [SEP] and the first token of the causal
 #   model are not counted as keys.
-# - We look at the spread, because the $w$ of such a head is not defined: keys and queries can be transformed together
+# - We look at the spread of the scores, because the $w$ of such a head is not defined: keys and queries can be transformed together
 #   in a way that no score shows. In long contexts of our layer the spread is $w/\sqrt d$.
 # - Only what is left of SmolLM2's scores without the means of queries and of keys grows, with the exponent
 #   [0.034](<judged:P1.N.narrow|SmolLM2-135M, interaction|.3f>). The mere length does not do this, because this part

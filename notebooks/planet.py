@@ -114,8 +114,8 @@ plt.show()
 #
 # **In short.** With 10,000 known places the best window for the map of land and sea is a bell with a radius of
 # [199](<judged:P1.planet.radius|land and sea, n = 10000|.0f>) km. More places or quieter labels make it narrower. The magnetic
-# field, which changes slowly, wants [842](<judged:P1.planet.radius|magnetic field, n = 10000|.0f>) km. With only thirty known
-# places the best radii are much larger, and layers trained on thirty places find them.
+# field changes slowly, so its best radius is larger: [842](<judged:P1.planet.radius|magnetic field, n = 10000|.0f>) km. With only
+# thirty known places the best radii are much larger, and layers trained on thirty places find them.
 #
 # <details><summary>How sure?</summary>
 #
@@ -136,13 +136,13 @@ plt.show()
 #
 # ## Why
 #
-# Somebody chooses $n$ places at random all over the Earth and tells you for each whether it is land. A sensible guess for the
-# star is an average over the known places nearby.
+# Somebody chooses $n$ places at random all over the Earth and tells you for each whether it is land. We model wrong answers as
+# noise, whose standard deviation $\sigma$ is half of the map's. A sensible guess for the star is an average over the known places
+# nearby.
 #
-# If you look too far, you cross coasts, and the average *blurs* the map. If you look only close by, you average over few places.
-# Then the *noise* of single labels matters. We model wrong answers as independent noise, half as large as the spread of the map. Chance matters too: the few places nearby may happen to lie on land or at sea, so that
-# the answers *scatter*. The best radius balances blur, scatter and noise. With half the noise the best radius shrinks by nearly
-# a quarter.
+# If you look too far, you cross coasts, and the average *blurs* the map. If you look only close by, you average over few places,
+# so the *noise* of their labels matters. The average also *scatters*, because these few places lie on land or at sea by chance.
+# The best radius balances blur, scatter and noise.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 n_values = list(n_values)
@@ -182,23 +182,25 @@ plt.show()
 
 # %% [markdown]
 # **Blur, scatter and noise on land and sea.** The three errors with 10,000 known places, stacked, in units of the variance of the
-# map. The upper edge is their sum, and the star marks the least sum. Left: the noise of the labels is half of the map's spread.
-# Right: half as much noise.
+# map. The upper edge is their sum, and the star marks the least sum. Left: the noise $\sigma$ is half of the map's standard
+# deviation. Right: half as much noise.
 #
-# How is this attention? Places are points on the unit sphere, and a [softmax attention unit](#term-unit) gives a place at the
-# angle $\theta$ from the star a weight proportional to $e^{w\cos\theta}$. From the star outwards the weights decay like a bell
-# with the standard deviation $R_\oplus w^{-1/2}$ in each direction, where $R_\oplus=6371$ km is the radius of the Earth. We call
-# this distance the *radius* of the [window](#term-window). About two fifths of the weight lie within one radius, and nearly seven
-# eighths within two. Training has to find the number $w$.
+# How is this attention? Places are points on the unit sphere, and $\theta$ is the angle between a known place and the star. A
+# [softmax attention unit](#term-unit) gives the place a weight proportional to $e^{w\cos\theta}$. From the star outwards these
+# weights decay like a bell. Its standard deviation in each direction is $R_\oplus w^{-1/2}$, where $R_\oplus=6371$ km is the
+# radius of the Earth. We call this distance the *radius* of the [window](#term-window).
 #
-# And how can the best radius be computed? Turn the map at random. The turned maps are a class of functions with no preferred
-# direction. For such a class the [exact error](exact_risk.ipynb) depends only on the *power* of the map, that is, on how much of
-# the map's variance is coarse detail and how much is fine detail.
+# <details><summary>How the best radius is computed</summary>
+#
+# Turn the map at random. The turned maps are a class of functions with no preferred direction. For such a class the
+# [exact error](exact_risk.ipynb) depends only on the *power* of the map, that is, on how much of the map's variance is coarse
+# detail and how much is fine detail.
+#
+# </details>
 #
 # ## The experiment
 #
-# Draw a planet of your own: one round continent in an ocean. The cell computes the best radius for three
-# numbers of known places. What happens if the continent is an island, `size = 5`?
+# Draw a planet of your own: one round continent in an ocean. What happens if the continent is an island, `size = 5`?
 
 # %% tags=["experiment"]
 import numpy as np
@@ -222,13 +224,12 @@ for known in (100, 1000, 10_000):
 pd.DataFrame(radii).round()
 
 # %% [markdown]
-# With 1,000 places or more the island wants a smaller radius than the continent, because the coast is near everywhere on an island.
-# With 100 places the island wants a very large radius: hardly any of the places lies on the island, and the mean of many labels is the
-# better guess.
+# With 1,000 places or more the island wants a smaller radius than the continent, because on an island the coast is near
+# everywhere. With 100 places the island wants a very large radius. Hardly any place lies on the island, so the mean of many
+# labels is the better guess.
 #
-# The next figure shows the real Earth. With few known places the map of land and sea wants a *wider* window than the magnetic
-# field, which may surprise you. Even the nearest known place is then so far away that it says little about land or sea at the star,
-# and an average over many labels is the better guess.
+# The next figure shows the real Earth. With few known places land and sea wants a *wider* window than the magnetic field, because
+# even the nearest known place says little about the star.
 
 # %% figure={"alt": "Two falling curves on logarithmic axes show the best radius in kilometres against the number of known places. The curve of land and sea falls faster and ends far below the curve of the magnetic field.", "name": "fig-planet-windows"} jupyter={"source_hidden": true} tags=["hide-input"]
 figure, ax = plt.subplots(figsize=(6.0, 3.2))
@@ -245,12 +246,8 @@ plt.show()
 # **More places, smaller radius.** The best radius against the number of known places, for both maps. The label noise is half of
 # each map's standard deviation.
 #
-# At 10,000 places the radii are [199.2](<judged:P1.planet.radius|land and sea, n = 10000|.1f>) km and
-# [841.8](<judged:P1.planet.radius|magnetic field, n = 10000|.1f>) km. On land and sea only about ten places carry the weight (about
-# $n/w$), because an average over more places would cross the coasts.
-#
-# **Move it.** Below, you choose the radius of the solid circle. The dashed circle has the best radius. The curves show the error at
-# each radius, in units of the variance of the map: the error is 1 if you predict the map's mean everywhere.
+# **Move it.** Below, you choose the radius of the solid circle, and the dashed circle has the best radius. The curves show the
+# error at each radius, in units of the variance of the map.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 field = planet.magnetic_field()
@@ -315,9 +312,8 @@ interactive(
 )
 
 # %% [markdown]
-# **Does it work on the maps themselves?** The next card compares the computed radius with a trial. The trial uses no formula for
-# the error. It draws places on the map, predicts the map at other places, and looks for the radius with the least mean squared
-# error.
+# **Does it work on the maps themselves?** The next card compares the computed radius with a trial that uses no formula. The trial
+# draws places on the map, predicts the map at other places, and looks for the radius with the least mean squared error.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fine = {
@@ -392,8 +388,8 @@ judge(
 
 # %% [markdown]
 # **And does training find it?** In each context a layer sees the noisy labels of thirty random places on a newly turned map. Adam
-# trains the full $3\times3$ matrix $M$ of the scores $x_i^\top Mx_q$, starting from $M=0$. The table has the mean of the diagonal
-# of $M$, and under "ratio" this mean divided by the exact best $w$. Each number is a median over the seeds.
+# trains its full $3\times3$ matrix $M$, whose mean diagonal is the trained $w$. The column "ratio" divides this $w$ by the exact
+# best $w$, in the median over the seeds.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 raster = globe(planet.standardize(planet.magnetic_field()), degree=20)
@@ -433,9 +429,8 @@ judge(
 #
 # <details><summary>Solution</summary>
 #
-# Give `land` in the experiment the array of your map. Its
-# rows go from north to south, and its columns go eastwards from the longitude -180 degrees. The degree in `globe` is at
-# most the number of rows.
+# Give `land` in the experiment the array of your map. Its rows go from north to south, and its columns go eastwards from the
+# longitude -180 degrees. The degree in `globe` is at most the number of rows.
 #
 # </details>
 #
@@ -458,9 +453,9 @@ judge(
 #
 # ## What the paper says
 #
-# Theorem 3 of the first paper asks what happens if a window is learned on one kind of function and used on another. Let us try this
-# with the two maps, and predict each map with the best window of the other map. The column "factor" of the next table is the error
-# divided by the least error on the same map. For comparison the table also has windows with half and with twice the best $w$.
+# Theorem 3 of the first paper asks what happens if a window is learned on one kind of function and used on another. Let us
+# predict each map with the best window of the other map. The column "factor" is the error, divided by the least error on the same
+# map. For comparison the table also has windows with half and with twice the best $w$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 n = max(n_values)
@@ -502,12 +497,13 @@ judge(
 )
 
 # %% [markdown]
-# With 10,000 known places each map's window is bad on the other map.[✓](judged:P1.planet.price)
+# With 10,000 known places each map's window is bad on the other map: it costs more than a $w$ that is wrong by a factor of
+# two.[✓](judged:P1.planet.price)
 #
 # <details><summary>How large a factor says that two windows really differ?</summary>
 #
-# Let $u$ be the wrong $w$ divided by the best $w$. By [the law of the window](theorem2_scaling.ipynb#thm-law), in long contexts in
-# three dimensions and for a class of order $\rho\le4$, the wrong $w$ multiplies the error by
+# Let $u$ be the wrong $w$ divided by the best $w$. By [the law of the window](theorem2_scaling.ipynb#thm-law), in long contexts
+# in three dimensions and for a class of order $\rho\le4$, the wrong $w$ multiplies the error by
 # $\big(u^{-\rho/2}+\frac\rho2u\big)/\big(1+\frac\rho2\big)$. At $u=\frac12$ and $u=2$ this factor is at most $\frac53$. So if the
 # error grows by more than $\frac53$, the two $w$ differ by more than a factor of two.
 #
