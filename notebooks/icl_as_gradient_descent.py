@@ -72,8 +72,8 @@ plt.show()
 # slides along its curve. If the target moves instead, the point drops to a lower curve. Both ways lead to the loss $\frac1{16}$
 # (dashed). But the two curves have different slopes there, so that the next steps differ.
 #
-# **In short.** For one step, yes. Move the query tokens in a suitable way, and leave the weights: the loss becomes exactly what a
-# gradient step on the weights would make it. But the next gradient differs. Can a softmax layer make this move? A layer that is
+# **In short.** For one step, yes. If the query tokens move in place of the weights, the loss can become exactly what a gradient step
+# on the weights would make it. But the next gradient differs. Can a softmax layer make this move? A layer that is
 # fitted to one problem nearly can: the cosine with the gradient step is
 # [0.98](<judged:P2.icl.imitates|fitted to one problem, n = 12, d = 4|.2f>). One layer for all problems cannot, because it does not
 # see the targets. It only shrinks every query token.

@@ -114,10 +114,9 @@ plots.label_lines(axes[0, 1])
 plt.show()
 
 # %% [markdown]
-# **Softmax beside linear attention.** Least error against the context length, for four [classes](#term-class) of
-# functions. Solid: softmax attention at its best window. Dashed: linear attention at its best scale. Points:
-# [kriging](#term-kriging),
-# the best predictor that is linear in the labels. Neither layer can beat kriging.
+# **Softmax beside linear attention.** Least error against the context length, for four [classes](#term-class) of functions.
+# Solid: softmax attention at its best window. Dashed: linear attention at its best scale. Points: [kriging](#term-kriging), the
+# best predictor that is linear in the labels. Neither layer can beat kriging.
 #
 # **In short.** Linear attention takes the scores themselves as weights. Its prediction is a linear function of the query, however
 # many examples there are. So it misses every constant, kink and curve. Softmax attention can look closer to the query, and its
@@ -143,10 +142,9 @@ plt.show()
 #
 # ## Why
 #
-# Each example $x_i$ has a score, its inner product $x_i\cdot x_q$ with the query $x_q$. What does a layer do with the scores? Softmax
-# attention turns them into weights that are positive and sum to one. A larger [window parameter](#term-window-parameter) $w$
-# moves the
-# weight to the examples near the query: the [window](#term-window) narrows.
+# Each example $x_i$ has a score, its inner product $x_i\cdot x_q$ with the query $x_q$. What does a layer do with the scores?
+# Softmax attention turns them into weights that are positive and sum to one. A larger [window parameter](#term-window-parameter)
+# $w$ moves the weight to the examples near the query: the [window](#term-window) narrows.
 #
 # Linear attention takes the scores as they are. With the labels $y_i$ and a trained matrix $M$ it predicts
 #
@@ -210,10 +208,10 @@ judge(
 
 # %% [markdown]
 # **A small intercept is enough to turn the result around.** Add to each linear function a random intercept, uniform on
-# $[-\beta L,\beta L]$. The error of softmax attention stays the same, because its weights sum to one. The error of linear attention
-# grows by about $\beta^2L^2/3$, the power of the intercept. At which $\beta$ are the two errors equal? The next table has this
-# $\beta$
-# for 100,000 examples. Beside it stands the error of linear attention without intercept, divided by that of softmax attention.
+# $[-\beta L,\beta L]$. The error of softmax attention stays the same, because its weights sum to one. The error of linear
+# attention grows by about $\beta^2L^2/3$, the power of the intercept. At which $\beta$ are the two errors equal? The next table
+# has this $\beta$ for 100,000 examples. Beside it stands the error of linear attention without intercept, divided by that of
+# softmax attention.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 lines = risks[(risks.task == "linear") & (risks.n == 10**5)]
@@ -249,11 +247,10 @@ pd.DataFrame(turned | {"equal at": equal}).style.format(precision=3).hide()
 # $$\hat f=\frac{\sum_i\varphi(wt_i)\,y_i}{\sum_j\varphi(wt_j)}\ \text{(normalized)},\quad\;
 #   \hat f=\frac cn\sum_i\varphi(wt_i)\,y_i\ \text{(not normalized)}.$$
 #
-# *By hand.* Let $w=4$, and take three tokens with $t=1$, $\frac12$ and $-1$. Softmax gives the first token about seven eighths of the
-# weight. The normalized sigmoid $s(u)=1/(1+e^{-u})$ gives it about one half, because $s(4)$ and $s(2)$ are both close to one. Now
-# look
-# closer, with $w=40$. Softmax gives the first token nearly all the weight, and the sigmoid still gives it one half. The sigmoid
-# *cannot* look closer.
+# *By hand.* Let $w=4$, and take three tokens with $t=1$, $\frac12$ and $-1$. Softmax gives the first token about seven eighths of
+# the weight. The normalized sigmoid $s(u)=1/(1+e^{-u})$ gives it about one half, because $s(4)$ and $s(2)$ are both close to one.
+# Now look closer, with $w=40$. Softmax gives the first token nearly all the weight, and the sigmoid still gives it one half. The
+# sigmoid *cannot* look closer.
 
 # %% figure={"alt": "Left: risk curves against w. Softmax falls to a clear minimum, far below all others. The exponential without normalization has a shallow minimum at a small w. Sigmoid curves fall and stay flat, ReLU curves are flat throughout, tanh and linear lie far above all. Right: the best w of softmax rises with L, and the best w of the plain exponential hardly changes.", "name": "fig-activations"} jupyter={"source_hidden": true} tags=["hide-input"]
 d_unit = 3 if 3 in dims else min(dims)
@@ -317,20 +314,15 @@ plt.show()
 # </details>
 #
 # **Normalization matters, too**: it lets the window follow the functions. Without normalization even a constant function is
-# multiplied
-# by a random number, the total weight of the examples. So the function itself acts as noise. Steeper functions bring more of this
-# noise,
-# which asks for a wider window, and more blur, which asks for a narrower one. If the label noise is small, these two nearly
-# cancel, and
-# the best $w$ hardly changes with the slope. With normalized weights only differences of the function's values count. Then
-# steeper functions
-# bring only more blur, and want a narrower window.
+# multiplied by a random number, the total weight of the examples. So the function itself acts as noise. Steeper functions bring
+# more of this noise, which asks for a wider window, and more blur, which asks for a narrower one. If the label noise is small,
+# these two nearly cancel, and the best $w$ hardly changes with the slope. With normalized weights only differences of the
+# function's values count. Then steeper functions bring only more blur, and want a narrower window.
 #
 # <details><summary>How much noise a function makes</summary>
 #
 # Without normalization the noise variance $\sigma^2$ becomes $\sigma^2+k(1)$, where $k(1)$ is the power of the functions. If
-# $k(1)$ is
-# much larger than $\sigma^2$, steeper functions raise this noise as much as they raise the blur.
+# $k(1)$ is much larger than $\sigma^2$, steeper functions raise this noise as much as they raise the blur.
 #
 # </details>
 #

@@ -90,16 +90,14 @@ plt.show()
 
 # %% [markdown]
 # **The window during training.** The matrix $M$ of a layer compares each example with the query. Its mean diagonal $w$ is drawn
-# against
-# the step of plain gradient descent. A larger $w$ means a narrower window. Each color is for [ReLU functions](#term-class) with one
-# Lipschitz constant $L$. Points are trained layers. Solid lines are computed beforehand, and tend to the exact best $w$ (dotted).
+# against the step of plain gradient descent. A larger $w$ means a narrower window. Each color is for [ReLU
+# functions](#term-class) with one Lipschitz constant $L$. Points are trained layers. Solid lines are computed beforehand, and
+# tend to the exact best $w$ (dotted).
 #
 # **In short.** Yes: training narrows the window from equal weights towards the best one. Plain gradient steps follow a path that
-# can be
-# computed beforehand: at $L=8$ the $w$ of trained layers is [1.00](<judged:P1.F3.flow|L = 8|.2f>) times the $w$ of the path. Steeper
-# functions lead to a larger $M$. If all matrices of the layer are trained, they take the form that the authors' analysis assumes.
-# Only
-# one factor differs. The authors multiply the labels by one, and with strong noise training finds
+# can be computed beforehand: at $L=8$ the $w$ of trained layers is [1.00](<judged:P1.F3.flow|L = 8|.2f>) times the $w$ of the
+# path. Steeper functions lead to a larger $M$. If all matrices of the layer are trained, they take the form that the authors'
+# analysis assumes. Only one factor differs. The authors multiply the labels by one, and with strong noise training finds
 # [0.87](<judged:P1.P.corner|ReLU, d = 3, n = 20, L = 1, $\sigma$ = 1|.2f>).
 #
 # <details><summary>How sure?</summary>
@@ -125,8 +123,7 @@ plt.show()
 # ## Why
 #
 # A layer starts with $M=0$. All examples then have the same weight, and the [window](#term-window) is the whole sphere. Which way
-# does
-# the first step go?
+# does the first step go?
 #
 # An example $x_i$ has the score $x_i^\top Mx_q$ with the query $x_q$. Softmax turns the scores into weights $\omega_i$, and the
 # prediction $p=\sum_i\omega_iy_i$ averages the labels $y_i$. The label of the query is $y_q$. The gradient of the squared error
@@ -135,9 +132,8 @@ plt.show()
 # $$2(p-y_q)\sum_i\omega_i(y_i-p)\,x_ix_q^\top.$$
 #
 # Take two examples with labels $1$ and $0$ and a query with label $1$. At $M=0$ both weights and $p$ are $\frac12$, and the
-# gradient is
-# $-\frac14(x_1-x_2)x_q^\top$. The step goes against the gradient. So the step raises the score of the first example, which has the
-# label of the query, and lowers the score of the second.
+# gradient is $-\frac14(x_1-x_2)x_q^\top$. The step goes against the gradient. So the step raises the score of the first example,
+# which has the label of the query, and lowers the score of the second.
 #
 # On average over random functions, nearby examples have labels like that of the query. So the scores of nearby examples rise, and
 # the window narrows until it is the best one. The matrix is then $M=w^*I$, with the best
@@ -147,9 +143,8 @@ plt.show()
 # well.
 #
 # **The path.** How was the solid line computed? Let $\mathcal L(w)$ be the [population risk](#term-population-risk) of $M=wI$,
-# that is,
-# the mean error over all functions and contexts. If steps are very small and use this exact mean, $M$ stays equal to $wI$. Its $w$
-# starts at zero and moves down the slope of the risk:
+# that is, the mean error over all functions and contexts. If steps are very small and use this exact mean, $M$ stays a multiple
+# $wI$ of the identity matrix. Its $w$ starts at zero and moves down the slope of the risk:
 #
 # $$\dot w=-\frac1d\,\mathcal L'(w).$$
 #
@@ -165,10 +160,9 @@ plt.show()
 #
 # ## The experiment
 #
-# The next cell is the whole pretraining of one [layer](#term-unit). Each step draws fresh contexts of twenty labeled examples, and a
-# query in each whose label the layer has to predict. The table puts the layer's $w$, the mean diagonal of $M$, beside the path.
-# To try
-# seven dimensions, change the line `d = 3`. To try Adam, use the line in the comment.
+# The next cell is the whole pretraining of one [layer](#term-unit). Each step draws fresh contexts of twenty labeled examples,
+# and a query in each whose label the layer has to predict. The table puts the layer's $w$, the mean diagonal of $M$, beside the
+# path. To try seven dimensions, change the line `d = 3`. To try Adam, use the line in the comment.
 
 # %% tags=["experiment"]
 import pandas as pd
@@ -271,7 +265,8 @@ judge(
 # > with larger $L$, on both ReLU and Cosine tasks, with both isotropic and non-isotropic $x_i$.
 #
 # With plain gradient steps we find the same wherever the exact $w^*$ grows with $L$. The figure at the top of the page shows ReLU
-# functions on isotropic tokens. The next figure has the other three combinations.
+# functions on isotropic tokens, which are uniform on the sphere. The next figure has the other three combinations. Its non-isotropic
+# tokens lie on an ellipsoid.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 root = np.diag(np.linspace(1.5, 0.5, dim))  # axes of non-isotropic tokens
@@ -364,16 +359,13 @@ plt.show()
 # training (points). In the first three panels $\|M\|$ is larger for larger $L$, except for the shortest waves.
 #
 # Why are the shortest waves an exception? They oscillate several times between neighboring examples. So the examples say almost
-# nothing
-# about the query, and the best prediction is the mean of all labels. The exact $w^*$ is then small, as the last panel shows. Our
-# card on
-# cosines therefore counts only those $L$ for which $w^*$ is larger than at the next smaller $L$.
+# nothing about the query, and the best prediction is the mean of all labels. The exact $w^*$ is then small, as the last panel
+# shows. Our card on cosines therefore counts only those $L$ for which $w^*$ is larger than at the next smaller $L$.
 #
 # **And with Adam?** The optimizer Adam divides each step by the size of the gradient. So the norms for all $L$ start to grow at
-# the same
-# speed. Later they separate, and a larger $L$ has the larger $\|M\|$. The table has the medians of $\|M\|$ for ReLU functions.
-# After a quarter of the training the norms for the two largest
-# $L$ are still too close for a verdict. [(?)](judged:P1.F3.relu)
+# the same speed. Later they separate, and a larger $L$ has the larger $\|M\|$. The table has the medians of $\|M\|$ for ReLU
+# functions. After a quarter of the training the norms for the two largest $L$ are still too close for a verdict.
+# [(?)](judged:P1.F3.relu)
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 adam = pretraining.trained_norms(
@@ -524,14 +516,11 @@ plt.show()
 
 # %% [markdown]
 # **A trained layer, entry by entry.** The matrices of the layer with seed 0 after training on ReLU functions: $W_K^\top W_Q$
-# (top; rows
-# for a token, columns for the query) and the last row of $W_V$ (bottom). [The form](#eq-blocks) appears, except for the last
-# column of
-# $W_K^\top W_Q$.
+# (top; rows for a token, columns for the query) and the last row of $W_V$ (bottom). [The form](#eq-blocks) appears, except for
+# the last column of $W_K^\top W_Q$.
 #
 # Why not the last column? The last column of $W_Q$ multiplies only the label entry of the query, which is zero. So this column
-# gets no
-# gradient and keeps its random initial value. The card takes it as zero.
+# gets no gradient and keeps its random initial value. The card takes it as zero.
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 largest_change = (relu.last_column - 1).abs().max()
@@ -550,12 +539,10 @@ judge(
 #
 # ### Three more statements of the rebuttal
 #
-# Three more statements of the rebuttal hold. First, the prediction does not depend on the first $d$ rows of $W_V$. Second, if $W_K$
-# and $W_Q$ have at least $d$ rows, further rows do not change the best $M$. Third, the best $v$ is zero. The third statement
-# needs two
-# conditions: the attention weights must not depend on the labels, and $(f,\epsilon)$, the function and the noise of the labels,
-# must be
-# as likely as $(-f,-\epsilon)$.
+# Three more statements of the rebuttal hold. First, the prediction does not depend on the first $d$ rows of $W_V$. Second, if
+# $W_K$ and $W_Q$ have at least $d$ rows, further rows do not change the best $M$. Third, the best $v$ is zero. The third
+# statement needs two conditions: the attention weights must not depend on the labels, and $(f,\epsilon)$, the function and the
+# noise of the labels, must be as likely as $(-f,-\epsilon)$.
 #
 # To see the third statement, write the error as $e+v^\top m$, where $e$ is the error for $v=0$ and $m=\sum_i\omega_ix_i$. A change
 # of sign of $f$ and $\epsilon$ turns $e$ into $-e$ and does not change $m$. So in the squared error $e^2+2e\,v^\top m+(v^\top m)^2$

@@ -88,11 +88,9 @@ plt.show()
 
 # %% [markdown]
 # **Bias, noise and the best window.** Left: two errors against the window parameter $w$, where a large $w$ is a narrow window.
-# The bias,
-# which is the blur of the window, falls. The noise is drawn for three context lengths $n$, and rises. Thin lines are the sums. A star
-# marks the least sum, which moves to the right in longer contexts. Right: the exact best $w$ divided by the law of this page. The
-# ratio
-# tends to one.
+# The bias, which is the blur of the window, falls. The noise is drawn for three context lengths $n$, and rises. Thin lines are
+# the sums. A star marks the least sum, which moves to the right in longer contexts. Right: the exact best $w$ divided by the law
+# of this page. The ratio tends to one.
 #
 # **In short.** The best $w$ balances two errors: the blur of a wide window and the noise of a narrow one. For functions with a
 # kink, such as ReLU functions, the best $w$ grows like $n^{2/(d+2)}$ with the number $n$ of examples in $d$ dimensions. So the
@@ -123,9 +121,9 @@ plt.show()
 # Look at the left panel. A wide [window](#term-window) averages away the noise of many labels, but it blurs the function. A narrow
 # window blurs less and keeps more noise. How much noise, and how much blur?
 #
-# The width of the window is $w^{-1/2}$, and the sphere has $d-1$ dimensions. So the window holds a share of about
-# $w^{-(d-1)/2}$ of all points, and averages about $n\,w^{-(d-1)/2}$ labels. The noise of a label has the variance $\sigma^2$. The noise
-# of the average is
+# The width of the window is $w^{-1/2}$, and the sphere has $d-1$ dimensions. So the window holds a share of about $w^{-(d-1)/2}$
+# of all points, and averages about $n\,w^{-(d-1)/2}$ labels. The noise of a label has the variance $\sigma^2$. The noise of the
+# average is
 #
 # $$\text{noise}\approx\sigma^2\kappa\,\frac{w^{(d-1)/2}}n,\qquad\kappa=\frac{\sqrt\pi}{\Gamma(d/2)\,4^{d/2-1}}.$$
 #
@@ -142,16 +140,14 @@ plt.show()
 #
 # What does the exponent say? In five dimensions ten times as many examples multiply $w$ by about two. So the window becomes
 # narrower by a little more than a quarter. Steeper functions (larger $L$) want a narrower window, and noisier labels (larger
-# $\sigma$)
-# want a wider one. Smooth functions blur less, and their exponent is $\frac2{d+3}$. The law is for long contexts, and the best $w$
-# comes to it slowly, as the right panel shows.
+# $\sigma$) want a wider one. Smooth functions blur less, and their exponent is $\frac2{d+3}$. The law is for long contexts, and
+# the best $w$ comes to it slowly, as the right panel shows.
 #
 # ## The experiment
 #
 # Can a layer find this window by training? We train all entries of the $d\times d$ matrix $M$ in the scores $x_i^\top Mx_q$ of
 # examples $x_i$ and the query $x_q$. Training starts at $M=0$ and sees fresh random functions at each step. Then we compare the
-# mean of
-# the diagonal of $M$ with the exact best $w$. To try seven dimensions, change the line `dim = 5`.
+# mean of the diagonal of $M$ with the exact best $w$. To try seven dimensions, change the line `dim = 5`.
 
 # %% tags=["experiment"]
 import numpy as np
@@ -242,10 +238,10 @@ judge(
 )
 
 # %% [markdown]
-# **Longer contexts need more steps.** In a longer context the best $w$ is larger, so that the way is longer. The optimizer Adam makes
-# the way slower: it divides each gradient by the size of past gradients, and by default it remembers about a thousand steps.
-# Gradients
-# are large at the start and shrink on the way. So for a thousand steps the large gradients of the start keep Adam's steps short.
+# **Longer contexts need more steps.** In a longer context the best $w$ is larger, so that the way is longer. The optimizer Adam
+# makes the way slower: it divides each gradient by the size of past gradients, and by default it remembers about a thousand
+# steps. Gradients are large at the start and shrink on the way. So for a thousand steps the large gradients of the start keep
+# Adam's steps short.
 #
 # Is it really the memory? In the right panel below $w$ alone moves, by the exact gradient of the error. It moves once with the usual
 # long memory, and once with a memory of ten steps.
@@ -391,10 +387,9 @@ judge(
 # exponent of $L/\sigma$ is twice the exponent of $n$. The control is a window as wide as the distance to the nearest example: its
 # exponent exceeds the upper bound, as it must.
 #
-# The next figure has the local exponent, the slope of $\log w^*$ in $\log n$. In five dimensions with up to a thousand examples the
-# local exponent is far above its limit. Then it falls a little below the limit and comes back slowly. The cards therefore take
-# the slope between two much longer contexts, at which the law gives
-# $w^*=3\cdot10^4$ and $w^*=10^5$.
+# The next figure has the local exponent, the slope of $\log w^*$ in $\log n$. In five dimensions with up to a thousand examples
+# the local exponent is far above its limit. Then it falls a little below the limit and comes back slowly. The cards therefore
+# take the slope between two much longer contexts, at which the law gives $w^*=3\cdot10^4$ and $w^*=10^5$.
 
 # %% figure={"alt": "One small panel for each dimension, local slope against context length. The ReLU slopes approach 2/(d+2), the affine slopes 2/(d+3). For d = 2 the affine slope of two fifths lies below the printed range.", "name": "fig-slopes"} jupyter={"source_hidden": true} tags=["hide-input"]
 slopes = theorem2_scaling.local_slopes(over_decades)
