@@ -97,8 +97,7 @@ def uniform_sphere(rng: np.random.Generator | NativeStream, *shape: int) -> torc
     The last number of ``shape`` is the dimension d. Points are float64, or float32 from a `NativeStream`.
 
     Raises:
-        ValueError: If ``rng`` cannot draw, or unless d is 2 to a million and there are at most 10^9
-            coordinates.
+        ValueError: If ``rng`` cannot draw, d is not 2 to a million, or there are more than 10^9 coordinates.
     """
     check_rng(rng)
     if not shape:

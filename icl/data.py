@@ -221,18 +221,9 @@ def _have_one_length(X: Array, queries: Array) -> bool:
 
 
 def weights(X: ArrayLike, queries: ArrayLike, w: float) -> Array:
-    """Compute the attention weights with which `predict` averages labels.
+    """Compute the attention weights, (m, n), with which `predict` averages labels; each row sums to one.
 
-    Args:
-        X: Tokens, (n, d).
-        queries: Where to predict, (m, d), or one query (d,).
-        w: Window parameter, from 0 to 1e150.
-
-    Returns:
-        Weights, (m, n), or (n,) for one query. Each row sums to one.
-
-    Raises:
-        ValueError: As `predict` raises it.
+    Arguments and errors are those of `predict`. For one query, (d,), the result is (n,).
 
     >>> weights([[1.0, 0.0], [0.0, 1.0]], [1.0, 0.0], w=0.0)
     array([0.5, 0.5])
@@ -573,7 +564,6 @@ def _find_minimum(windows: Array, losses: Array, group: NDArray[np.intp]) -> Bes
     deviations = excess - excess.mean(axis=1, keepdims=True)
     sums = np.array([np.bincount(units, row) for row in deviations])
     count = sums.shape[1]
-    # this is the covariance of the risks of any two windows
     covariance = sums @ sums.T * (count / (count - 1) / losses.shape[1] ** 2)
     variance = np.einsum("pi,ij,pj->p", weights, covariance, weights)
     error = np.sqrt(np.maximum(variance, 0))
@@ -641,7 +631,6 @@ def _choose_windows(X: Array, sphere: bool) -> tuple[float, int]:
         return 1.0, 0
     smallest = _FIRST / spread
     largest = _COPIES / float(np.median(gaps))
-    # the maximum makes it at least one octave
     return smallest, math.ceil(math.log2(max(largest / smallest, 2.0)))
 
 

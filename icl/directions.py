@@ -40,11 +40,9 @@ __all__ = ["BestMatrix", "best_matrix"]
 Array = NDArray[np.float64]
 
 KINDS = ("diagonal", "full")
-#: Share of the tokens that is held out.
 _HELD_OUT = 1 / 3
 #: One-sided confidence at which a gain counts: two standard errors of a normal distribution.
 _CONFIDENCE = float(ndtr(2))
-#: Steps of the search.
 _MAX_STEPS = 60
 #: Scores that a thread computes at once.
 _BLOCK = 2**18
@@ -263,15 +261,10 @@ def _search(X: Array, y: Array, group: NDArray[np.intp], kind: str, begin: _Star
 def left_out_gradient(X: Array, y: Array, A: Array, group: NDArray[np.intp]) -> tuple[float, Array]:
     """Return the leave-one-out error at ``M = A A'`` and its gradient in M, symmetric, (d, d).
 
-    Let omega be the weights, p the predictions, and ``G_ij = 2/m omega_ij (p_i - y_i).(y_j - p_i)``. The
-    gradient is ``-1/2 (X' diag(c) X - X' G X - X' G' X)``, where c are the sums of the columns of G, and m
-    the number of labels that `icl.data.draw` leaves out.
-
-    Args:
-        X: Tokens, (n, d).
-        y: Labels, (n, k).
-        A: A factor of M, (d, r).
-        group: The number of each token's group, (n,).
+    Tokens X are (n, d), labels y (n, k), A is (d, r), and ``group``, (n,), has the number of each token's
+    group. Let omega be the weights, p the predictions, and ``G_ij = 2/m omega_ij (p_i - y_i).(y_j - p_i)``,
+    where m is the number of labels that `icl.data.draw` leaves out. The gradient is
+    ``-1/2 (X' diag(c) X - X' G X - X' G' X)``, where c are the sums of the columns of G.
     """
     n = len(X)
     Z = X @ A

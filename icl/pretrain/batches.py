@@ -281,17 +281,10 @@ def fill(
 ) -> None:
     """Set tokens (T, S, d, n + 1, B) and labels (T, S, K, n + 1, B) of S x K units.
 
-    S is 1 unless this function is compiled.
-
-    Args:
-        tokens: Covariates are written here.
-        labels: Labels are written here.
-        law: The law of the covariates.
-        functions: Functions of each different class, for S T B contexts.
-        which: The index of each unit's functions, (K,).
-        scales: For each unit, the factors of the function's value and of the noise, (S, K, 2).
-        normal: Normal numbers, (S, T B, n + 1, d).
-        noise: Normal numbers, (S, T B, n + 1).
+    S is 1 unless this function is compiled. ``functions`` has the functions of each different class, for S T
+    B contexts, and ``which``, (K,), the index of each unit's functions. ``scales``, (S, K, 2), has the
+    factors of the function's value and of the noise for each unit. ``normal``, (S, T B, n + 1, d), and
+    ``noise``, (S, T B, n + 1), are normal numbers.
     """
     steps, rows, _, _, contexts = tokens.shape
 

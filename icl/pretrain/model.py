@@ -118,12 +118,9 @@ def _outer(u: Tensor, query: Tensor) -> Tensor:
 def gradient(theta: Tensor, x: Tensor, y: Tensor, width: int | None, activation: str) -> Tensor:
     """Return the gradient of each unit's mean loss over the contexts of a batch, in the shape of theta.
 
-    Args:
-        theta: Parameters of S x K units, (S, K, d, d) or (S, K, 2 width + 1, d + 1).
-        x: Tokens, (S, 1, d, n + 1, B).
-        y: Labels, (S, K, n + 1, B).
-        width: Width of the full units; None for reduced units.
-        activation: Key of `icl.attention.ACTIVATIONS`.
+    The parameters theta of S x K units are (S, K, d, d), or (S, K, 2 width + 1, d + 1) for full units. Tokens
+    x are (S, 1, d, n + 1, B), and labels y are (S, K, n + 1, B). ``activation`` is a key of
+    `icl.attention.ACTIVATIONS`.
     """
     if width is not None:
         theta = theta.detach().requires_grad_()

@@ -106,14 +106,9 @@ class GaussianDistance:
 def gaussian_distance(dim: int, w: ArrayLike, n: ArrayLike) -> GaussianDistance:
     """Compute the mean squared distance of the weighted mean of n tokens from its limit for many tokens.
 
-    Tokens and query are N(0, I_d). The weighted mean is ``sum_i omega_i x_i`` with weights proportional to
-    ``exp(w x_i . x_q)``, and its limit is ``w x_q``. The distance falls like ``n^(-r)``, where r is
-    `icl.risk.distance_exponent`.
-
-    Args:
-        dim: Dimension d, 1 to 1000.
-        w: Window parameter, 0 to 100.
-        n: Context length, 1 to 1e30; ``w`` and ``n`` broadcast.
+    The weighted mean is ``sum_i omega_i x_i`` with weights proportional to ``exp(w x_i . x_q)``, and its
+    limit is ``w x_q``. The distance falls like ``n^(-r)``, where r is `icl.risk.distance_exponent`. Arguments
+    are those of `gaussian_risk`.
 
     >>> round(float(gaussian_distance(5, w=0.0, n=100).distance), 12)  # d / n: equal weights
     0.05

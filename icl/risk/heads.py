@@ -135,19 +135,13 @@ def heads_risk(
 
 
 def optimal_heads(task: Zonal, n: float, noise_std: float, heads: int = 2) -> Heads:
-    """Search the windows of the best isotropic heads, with the best values for these windows.
+    """Search the windows of the best isotropic heads, 1 to 4, with the best values for these windows.
 
     The risk has several local minima in the windows, and the search need not find the lowest. The risk of the
-    result is exact.
+    result is exact. ``n`` and ``noise_std`` are single numbers.
 
     Often two heads merge at the minimum, and their values grow with opposite signs. The risk is flat there,
     and the search keeps windows at least 0.1 apart in arsinh w.
-
-    Args:
-        task: A rotation-invariant class from `icl.tasks`.
-        n: Context length, >= 1, one number.
-        noise_std: Standard deviation of the label noise, >= 0, one number.
-        heads: Number of heads, 1 to 4.
 
     Raises:
         ValueError: For what `optimal_window` and `heads_risk` refuse.

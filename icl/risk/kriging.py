@@ -49,11 +49,8 @@ class KrigingBounds:
 def kriging_bounds(task: Zonal, n: ArrayLike, noise_std: ArrayLike) -> KrigingBounds:
     """Enclose the least risk that a predictor linear in the labels can have.
 
-    Args:
-        task: A rotation-invariant class. The mean of a function over the sphere counts in the risk as degree
-            0.
-        n: Context length, >= 1.
-        noise_std: Standard deviation of the label noise, > 0; it and ``n`` broadcast.
+    The mean of a function over the sphere counts in the risk as degree 0. ``n >= 1`` and ``noise_std > 0``
+    broadcast.
 
     >>> from icl.tasks import Affine
     >>> found = kriging_bounds(Affine(dim=5), n=10**6, noise_std=0.5)

@@ -40,7 +40,6 @@ _kept: ContextVar[dict[Any, Any] | None] = ContextVar("kept", default=None)
 
 #: Largest dimension, and bounds of L and sigma, whose squares must be floating-point numbers.
 MAX_DIM, MIN_MAGNITUDE, MAX_MAGNITUDE = 10_000, 1e-100, 1e100
-#: Highest degree of a spectrum.
 MAX_DEGREE = 10**6
 
 #: Least and largest noise level, window and context length. ``POSITIVE_NOISE_RANGE`` is for functions that

@@ -148,7 +148,6 @@ class ReLU(Zonal):
         d, scale = self.dim, self.lipschitz**2 / 6
         # a[i] is the coefficient of degree 2 i
         even = np.arange(0.0, _last_degree(d, degree) + 1, 2)
-        # `growth` is N_{l+2} / N_l
         growth = np.concatenate([[(d + 2) * (d - 1) / 2], _multiplicity_growth(d, even[1:-1])])
         ratios = growth * ((even[:-1] - 1) / (even[:-1] + d + 1)) ** 2
         a = scale * _mean_coordinate(d) ** 2 * np.concatenate([[1.0], np.cumprod(ratios)])

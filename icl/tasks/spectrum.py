@@ -24,7 +24,6 @@ from icl.tasks.gegenbauer import harmonics, shortfall
 if TYPE_CHECKING:
     import torch
 
-#: Largest number of degrees.
 _MAX_POWERS = 10_000
 #: Largest size of a value of a map, whose square must be allowed as a power.
 _MAX_ABS_VALUE = 1e49
