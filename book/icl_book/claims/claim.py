@@ -223,9 +223,11 @@ class Claim:
     #: The verdict that a run must have, or the build fails. By default it follows from `why_not` and
     #: `authority`.
     expected: Verdict | None = None
+    #: The kind of evidence.
     grade: Grade | None = None
     #: The range of the statement, or ``"there is"``, ``"in the limit"``, ...
     quantifier: str = "for all"
+    #: Our choices that the verdict rests on.
     depends_on: tuple[Annotated[Choice, _accept_text_as("what")], ...] = ()
     #: What the letter to the authors asks of a statement of theirs that is not settled.
     settles: str = ""
@@ -233,6 +235,7 @@ class Claim:
     implied_by: tuple[str, ...] = ()
     #: Our corrected statement (MyST markdown), if the printed one fails.
     corrected: str | None = None
+    #: What the corrected statement permits.
     corrected_rule: Rule | None = None
     #: How much of the statement is wrong, if it is false as we have it.
     severity: Severity | None = None
@@ -242,6 +245,7 @@ class Claim:
     evidence: str = ""
     #: The unit of the detection limit, e.g. ``"in the exponent"``.
     unit: str = ""
+    #: Why the statement is not tested.
     why_not: str = ""
     #: Why no data could contradict it. Such statements are counted apart.
     cannot_fail: str = ""
