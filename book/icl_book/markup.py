@@ -53,6 +53,7 @@ def format_interval(ends: Sequence[float | str], digits: int = 5) -> str:
         return f"{sign} {format_number(end, f'.{max(5, digits)}g')}"
     if low == high:
         return format_number(low)
+    # Ends of different signs never look alike.
     needed = 0
     if low * high > 0:
         # With this many digits the ends differ by about ten units of the last digit, or more.

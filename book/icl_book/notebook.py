@@ -61,6 +61,7 @@ def setup(namespace: MutableMapping[str, Any], **entries: int | str) -> None:
     namespace.update(values)
     for name, need in entries.items():
         _check_entries(namespace, name, need)
+    # A plain script lacks `In`, which IPython defines.
     if "In" not in namespace and callable(namespace.get("judge")):
         namespace["judge"] = _print_verdicts(namespace["judge"])
     _started.update(time=time.perf_counter(), parameters=values, namespace=namespace)

@@ -313,6 +313,7 @@ class Claim:
             ),
             ((self.rule is None) != untested, "a testable claim needs a rule, another has none"),
             ((self.grade is None) != untested, "a testable claim needs a grade, another has none"),
+            # `not untested` counts as 1 or 0.
             (
                 self.result.count("{}") != (not untested),
                 "a testable claim needs a result with one {}, another has none",

@@ -143,6 +143,7 @@ class Paper:
         after = re.match(r"\S*", self.text[last : last + WORD])
         assert before is not None and after is not None
         passage = before[0] + self.text[first:last] + after[0]
+        # A word that is divided at the end of a line becomes one again.
         return re.sub(r"(?<=\w)-\n(?=\w)", "", passage)
 
 

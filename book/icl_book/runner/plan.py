@@ -90,6 +90,7 @@ def root_seed() -> int:
         BadInput: If the value is not an integer from 0 to 2**31 - 1.
     """
     try:
+        # The import reads ``ICL_SEED``, and raises if the value is wrong.
         from icl import streams
 
         return streams.root_seed()
