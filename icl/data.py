@@ -431,7 +431,6 @@ def find_window(X: Array, labels: Array, group: NDArray[np.intp]) -> BestWindow:
     # each further octave has these windows doubled once more
     bases = smallest * 2.0 ** (np.arange(_PER_OCTAVE) / _PER_OCTAVE)
     windows = np.append(0.0, (2.0 ** np.arange(octaves)[:, None] * bases).ravel())
-    # this bounds the scores at w = 1
     largest = _largest_length(X) ** 2
     by_distance = sphere and windows[-1] * largest > MAX_PRODUCT
     losses = np.empty((windows.size, chosen.size))

@@ -144,11 +144,10 @@ def find_matrix(X: Array, labels: Array, group: NDArray[np.intp], kind: str) -> 
     tokens = X - np.median(X, axis=0)
     # the stopping rule depends on the size of the error; this scaling is exact
     labels = np.ldexp(labels, -int(np.frexp(np.abs(labels).max())[1]))
-    # the tokens may be sorted
+    # groups are drawn at random, because the tokens may be sorted
     order = np.random.default_rng(0).permutation(count)
     chosen = np.isin(group, order[: math.ceil((1 - _HELD_OUT) * count)])
     seen, held_out = np.flatnonzero(chosen), np.flatnonzero(~chosen)
-    # at most 5,000 labels are predicted
     held_out = held_out[draw_left_out(group[held_out])]
 
     def measure_losses(root: Array) -> Array:

@@ -330,7 +330,7 @@ class Moments:
     def _compute_two(self, w_h: float, w_k: float) -> tuple[float, float]:
         """Return the entries of G and N for heads with two windows; ValueError for too narrow ones."""
         task, n = self.task, self.n
-        # a single token has weight one
+        # a single token has weight one for every window
         if n == 1:
             return self._compute_one(0.0)
         s, s_weight, log_s_end = _make_nodes(task.dim, abs(w_h), n, self.order)

@@ -74,7 +74,7 @@ def low_rank_risk(
         raise ValueError(f"c={c:g}, e={e:g}: too large, alone or together")
     if lengths.size == 0:
         raise ValueError(f"n has shape {lengths.shape}: must not be empty")
-    # one or two angles are exact
+    # the coarse rule has fewer angles, but one or two angles are exact
     fewer = [count if count <= 2 else 3 * count // 4 for count in nodes]
     fine = _integrate(dim, rank, c, e, lengths.ravel(), nodes, step)
     coarse = _integrate(dim, rank, c, e, lengths.ravel(), fewer, coarse_step)
@@ -138,7 +138,7 @@ def _integrate(
     # More points would not fit into the cache, or would compute exponentials that are known.
     steps = step * np.arange(min(32, max(1, 2**16 // tau.size)))
     total = np.zeros((2, n.size))
-    # beyond, exp(-z) is at most exp(-148)
+    # for a larger u, exp(-z) is at most exp(-148)
     while u < 2 * (c + e) + 5:
         # To machine precision, exp(-z) is zero for tokens before `begin`, and 1 - z for tokens from `end` on.
         begin, end = np.searchsorted(tau, [u - 6, u + steps[-1] + _CUT])

@@ -80,7 +80,6 @@ class Polynomials:
     """
 
     def __init__(self, dim: int, theta: Array, even: bool = False):
-        # `_next` is the next degree
         self._dim, self._even, self._next = dim, even, 0
         # this is 1 - cos(theta)^2 or 1 - cos(theta)
         self._gap = np.sin(theta) ** 2 if even else 2 * np.sin(theta / 2) ** 2
