@@ -149,7 +149,6 @@ def describe_interval(case: Mapping[str, Any], enclosed: bool = False) -> str:
         if not math.isfinite(end):
             return "attained"
         return f"attained, no {side} than {format_number(end, '.4g')} by proof"
-    # A number without samples is exact.
     if (
         case["samples"] is None
         and not enclosed

@@ -75,9 +75,9 @@ def exact_cases(
     Args:
         frame: The table.
         value: The column of the measured number.
-        error: The column of the largest absolute error. By default the error is zero.
-        labels: The columns that are labels, which the claim's rule reads. By default these are all columns
-            without another use. A label that is None or NaN in a row is left out.
+        error: The column of the largest absolute error, by default zero.
+        labels: The columns that are labels, which the claim's rule reads, by default all without another use.
+            A label that is None or NaN in a row is left out.
         name: Template of the names, e.g. ``"{task}, $n$ = {n:g}"``. By default a name lists all labels.
 
     Raises:

@@ -22,7 +22,7 @@ from icl_book.provenance import NARROW_MIME
 
 #: Width in inches of a narrow drawing, which with its rim is as wide as the column of a phone.
 WIDTH = 3.4
-#: A phone would shrink the text of a wider figure below 9 px.
+#: A wider figure is drawn again, because a phone would shrink its text below 9 px.
 MAX_WIDTH = 4.2
 #: Blank inches on each side of a drawing.
 RIM = 0.1

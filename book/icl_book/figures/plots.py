@@ -181,8 +181,9 @@ def exact_curve(
 def colors(levels: Iterable[Any]) -> dict[Any, Any]:
     """Return a color for each value of a column.
 
-    Numbers get shades from light to dark in the order in which they first occur, roles of `COLORS` their
-    colors, and other values the remaining colors of the palette in turn.
+    If all values are numbers, they get shades from light to dark in the order in which they first occur.
+    Otherwise roles of `COLORS` have their colors, and other values get the remaining colors of the palette in
+    turn.
     """
     levels = list(dict.fromkeys(levels))
     if all(isinstance(level, (int, float, np.number)) for level in levels):
@@ -204,7 +205,7 @@ def panels(
     title: str = "{}",
     **facets: Any,
 ) -> dict[Any, Axes]:
-    """Make a panel for each value of a column, in one figure that is 7.6 inches wide.
+    """Make a panel for each value of the column ``col``, in one figure that is 7.6 inches wide.
 
     Args:
         frame: A tidy table.
@@ -212,12 +213,11 @@ def panels(
         labels: Names of the x axis and of the y axis.
         log: Which axes are logarithmic: "", "x", "y" or "xy".
         title: Template of a panel's title.
-        facets: ``wrap``, the largest number of panels in a row, by default 4; ``height``, the height of a row
-            in inches; and arguments of ``plt.subplots``, of which ``sharex`` and ``sharey`` are true by
-            default.
+        facets: ``wrap``, the largest number of panels in a row, by default 4; ``height`` of a row in inches;
+            and arguments of ``plt.subplots``, of which ``sharex`` and ``sharey`` are true by default.
 
     Returns:
-        For each value of the column its panel.
+        The panels by the values of the column.
     """
     levels = list(dict.fromkeys(frame[col]))
     across = min(len(levels), facets.pop("wrap", 4))
@@ -253,15 +253,8 @@ def lines(
 ) -> None:
     """Draw exact values of a tidy table as lines, a color for each value of ``hue``.
 
-    Args:
-        axes: One panel, or panels by the values of the column ``col``.
-        frame: The table.
-        x: Column of the abscissa.
-        y: Column of the ordinate.
-        hue: Column of the colors, see `colors`.
-        col: Column of the panels.
-        label: Template of the legend's text, which the value of ``hue`` fills; empty for no text.
-        line: Any other property of a line.
+    ``axes`` is one panel, or panels by the values of the column ``col``. The value of ``hue`` fills
+    ``label``, the template of the legend's text, which is empty for no text.
     """
     shades = colors(frame[hue])
     for ax, level, group in _split_series(axes, frame, hue, col):

@@ -339,7 +339,7 @@ def plan(
     Args:
         preset: The name of a file in ``presets``. The notebooks have the order of its entries.
         name: The notebook; by default all notebooks.
-        grid: The values of parameters that are tried in all combinations, see `read_grid`.
+        grid: What `read_grid` reads. All combinations of values are tried.
         seed: The root seed; by default that of `root_seed`.
 
     Raises:

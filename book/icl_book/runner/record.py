@@ -75,7 +75,7 @@ def extract_results(node: Mapping[str, Any]) -> dict[str, Any]:
     footers = [d[FOOTER_MIME] for d in data if FOOTER_MIME in d]
     if "icl" not in node["metadata"] or len(footers) != 1:
         raise BadInput("needs one notebook.footer(), executed by icl_book")
-    # The parameters are those with which the run was planned.
+    # The parameters of the plan are returned.
     return (
         {k: v for k, v in node["metadata"]["icl"].items() if k != "checksum"}
         | {k: v for k, v in footers[0].items() if k != "parameters"}

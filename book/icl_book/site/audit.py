@@ -145,8 +145,6 @@ def as_json(found: Sequence[AuditedClaim]) -> str:
     return json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
 
-# ---------------------------------------------------------------- numbers in prose
-
 #: Matches a judged link: its text, an angle bracket or nothing, and what it names.
 JUDGED = re.compile(r"\[([^][]*)\]\((<)?judged:([^<>]*?)(?(2)>)\)")
 

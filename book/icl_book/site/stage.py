@@ -63,12 +63,7 @@ def stage(
 ) -> None:
     """Write the tree into the folder ``target``, in place of what is there.
 
-    Args:
-        target: The folder of the tree.
-        notebooks: The executed notebooks by name.
-        runs: The results of these notebooks, in the order of the table of contents.
-        claims: The claims by id.
-        root: The folder of the repository.
+    ``runs`` are the results of the notebooks, in the order of the table of contents.
     """
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(
@@ -181,7 +176,7 @@ def update_text(source: Path, executed: Mapping[str, Any], own: audit.Cards) -> 
 
     node = jupytext.read(source)
     cells = [cell for cell in executed["cells"] if cell["cell_type"] == "code"]
-    # Papermill may have added a cell.
+    # Papermill may have added a cell with the preset's parameters.
     injected = [c for c in cells if "injected-parameters" in c["metadata"].get("tags", [])]
     done = iter([cell for cell in cells if cell not in injected])
     written: list[Any] = []
@@ -282,11 +277,8 @@ def count_minutes(page: str, words: Mapping[str, str]) -> str:
 def write_link(card: audit.Record, text: str, case: str, page: str = "") -> str:
     """Return a link to a card, or to the row of a case on the card, as inline HTML.
 
-    Args:
-        card: The record of the card.
-        text: What the link shows: a verdict, a mark, a number or words.
-        case: The name of the case; empty for the card.
-        page: The address of the page with the card; by default the page with the link.
+    ``text`` is a verdict, a mark, a number or words. ``page`` is the page with the card, by default the page
+    with the link.
     """
     claim, verdict = card["id"], card["verdict"]
     word = badge(verdict, card["grade"])
