@@ -54,9 +54,8 @@ from icl_book.measurements import length
 
 notebook.setup(globals(), sizes=2)
 
-# %% figure={"alt": "The median price of six rules against the dimension of the keys, both axes logarithmic. In four dimensions the power costs almost nothing, and a window that is kept more than six times the least risk. YaRN's rule and the square of log n have their minimum, near one, at twelve dimensions. From thirty-two dimensions on all rules lie at about one and a half or below, and log n and YaRN's rule are the lowest.", "name": "fig-length"} jupyter={"source_hidden": true} tags=["hide-input"]
+# %% figure={"alt": "The median price of four rules against the dimension of the keys, both axes logarithmic. In four dimensions the power costs almost nothing, and a kept window more than six times the least error. YaRN's rule is near one at twelve dimensions and the lowest up to thirty-two. At forty-eight log n is the lowest.", "name": "fig-length"} jupyter={"source_hidden": true} tags=["hide-input"]
 rules = ["kept", "log n", "Llama 4", "YaRN", "(log n)^2", "power"]
-words = {"log n": r"$\log n$", "(log n)^2": r"$(\log n)^2$"}
 n0 = np.array(n_values)[:, None]
 tables = [
     length.median_prices((ReLU(d), Affine(d)), n0, 128 * n0, noise_stds, rules)
@@ -65,10 +64,11 @@ tables = [
 prices = pd.concat(tables, ignore_index=True)
 
 figure, ax = plt.subplots(figsize=(6.9, 3.6))
-colors = plots.colors(rules) | {"kept": plots.COLORS["guide"]}
-for (rule, color), mark in zip(colors.items(), "os^Dvx", strict=True):
+drawn = ["kept", "log n", "YaRN", "power"]
+colors = plots.colors(drawn) | {"kept": plots.COLORS["guide"]}
+for (rule, color), mark in zip(colors.items(), "osDx", strict=True):
     own = prices[prices.rule == rule]
-    label = words.get(rule, rule)
+    label = rule.replace("log n", r"$\log n$")
     ax.plot(own.dim, own["median"], f"{mark}-", color=color, label=label, markersize=4)
 ax.set(xscale="log", yscale="log", xlabel="dimension d")
 ax.set(ylabel="error / least error", title="from $n_0$ to $128\\,n_0$ examples")
@@ -79,9 +79,9 @@ plots.label_below(ax)
 plt.show()
 
 # %% [markdown]
-# **Rules for longer contexts.** A layer has the best window for $n_0$ examples and is used on $128\,n_0$ examples. Six rules
-# multiply its scores by different numbers. The figure shows the layer's error, divided by the least error of any window in the
-# longer context. Each point is the median of 24 settings.
+# **Rules for longer contexts.** A layer has the best window for $n_0$ examples and is used on $128\,n_0$ examples. Each
+# rule multiplies its scores by another number: *kept* by one, *power* by $128^{2/(d+2)}$. The figure shows the layer's error,
+# divided by the least error of any window in the longer context. Each point is the median of 24 settings.
 #
 # **In short.** In a longer context a layer should multiply its scores by a number above one, so that its window narrows. The
 # right number depends on the dimension $d$ of the keys. In few dimensions the scores should grow like the power $n^{2/(d+2)}$ of
@@ -154,7 +154,7 @@ for d, make in itertools.product(dims, (ReLU, Affine)):
 windows = pd.concat(rows, ignore_index=True).astype({"s": int})
 middle = windows.groupby(["dim", "s"], as_index=False).median()
 
-# %% figure={"alt": "Mean exponents with which the best w grows, marks for each setting, against the dimension. The marks fall from about one third in four dimensions to about one seventh and then stay, spreading widely. The curve of the power falls on below them. YaRN's rule and the square of log n are horizontal lines through the marks of twelve to twenty-four dimensions, log n and Llama 4 horizontal lines below.", "name": "fig-length-exponents"} jupyter={"source_hidden": true} tags=["hide-input"]
+# %% figure={"alt": "Mean exponents with which the best w grows, marks for each setting, against the dimension. The marks fall from about one third in four dimensions to about one seventh and then stay, spreading widely. The curve of the power falls on below them. YaRN's rule is a horizontal line through the marks of twelve to twenty-four dimensions, and log n a horizontal line below.", "name": "fig-length-exponents"} jupyter={"source_hidden": true} tags=["hide-input"]
 figure, ax = plt.subplots(figsize=(6.9, 3.6))
 far = windows[windows.s == 128]
 ax.plot(far.dim, np.log(far.growth) / np.log(128), "k_", label="best w, each setting")
@@ -162,7 +162,7 @@ fine = np.geomspace(min(dims) * 0.9, max(dims) * 1.1, 50)
 for rule, color in colors.items():
     start = np.median(n_values)
     factor = RULES[rule](start, 128 * start, fine) * np.ones_like(fine)
-    label = words.get(rule, rule)
+    label = rule.replace("log n", r"$\log n$")
     ax.plot(fine, np.log(factor) / np.log(128), color=color, label=label)
 ax.set(xscale="log", xlabel="dimension d")
 ax.set(ylabel="mean exponent of w", title="from $n_0$ to $128\\,n_0$ examples")
