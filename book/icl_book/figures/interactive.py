@@ -48,8 +48,8 @@ def interactive(
         x: Column of the horizontal axis. It is also a slider, which moves along the curves.
         y: For each curve its column and its label, at most four. The first curve sets the vertical axis,
             unless ``ylim`` does. The others have the colors of their labels (`plots.colors`).
-        sliders: For each slider its column, in ``frame`` or in ``best``, and its label. Every value of the
-            column is a stop. A column of texts becomes a menu.
+        sliders: For each slider its column, in ``frame`` or in ``best``, and its label, which may end with a
+            unit in parentheses. Every value of the column is a stop. A column of texts becomes a menu.
         start: For each slider the stop at which it starts.
         labels: Names of the horizontal and of the vertical axis.
         experiment: What to try, with the word "move".

@@ -231,7 +231,7 @@ def kernel_home(run: Run) -> Iterator[dict[str, str]]:
 
 
 def _remove_old(run: Run) -> None:
-    """Remove what failures left of this run, and all but the last of the book's runs of this notebook."""
+    """Remove what failures left of this run, and all but the book's last `MAX_KEPT` runs of its notebook."""
     for failure in (run.failed, run.reason):
         failure.unlink(missing_ok=True)
     if not run.exploring:
