@@ -64,9 +64,6 @@ def judge(
         **columns: What the columns of the tables are, e.g. ``value="slope", error="error"``. These are
             arguments of `sampled_cases` if ``samples`` is among them, otherwise of `exact_cases`.
 
-    Returns:
-        The card, which a notebook shows if it is the last value of a cell.
-
     Raises:
         ValueError: If evidence that the claim needs is missing, or other evidence is given; if the claim has
             no rule; if a reading permits everything or nothing; if a case lacks an error.

@@ -37,7 +37,7 @@ def unroll(
 
     Args:
         angles: Angles of the examples in degrees, from -180 to 180.
-        labels: Their labels.
+        labels: Labels of the examples.
         around: Angles in degrees at which the true function and the prediction are drawn.
         target: The true function at ``around``.
         shown: For each stop of ``w`` the prediction at ``around``, and the weights that the examples have for

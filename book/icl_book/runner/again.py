@@ -23,14 +23,11 @@ FOLDER = Path("_build") / "replications"
 
 
 def replicate(seeds: Sequence[int], jobs: str, profile: str = "") -> int:
-    """Judge every sampled verdict again with each root seed, and print the verdicts that change.
+    """Judge every sampled verdict again with each root seed, print the changes, and return the exit status.
 
     Two tables are written into ``_build/replications``. ``verdicts`` has a row for each verdict and for each
     outcome of a reading, and a column for each seed, of which 0 is the book's own. ``cases`` has a row for
-    each measured number and each seed.
-
-    Returns:
-        The exit status. It is zero if every notebook ran to its end, whatever its verdicts are.
+    each measured number and each seed. Changed verdicts are not a failure.
 
     Raises:
         BadInput: If a seed is not an integer from 1 to 2**31 - 1, if ``ICL_SEED`` is set, or as `schedule`.

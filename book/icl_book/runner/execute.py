@@ -45,7 +45,6 @@ def execute(run: Run, label: str = "") -> Path:
             since the run was planned, or a verdict is not allowed; for the book also if a cell writes to
             standard error. The cells run so far are then in ``<name>.<digest>.failed.ipynb``, and the reason
             is in the ``.failed.txt`` beside it.
-        OSError: If a file cannot be written.
     """
     shown = f"[{label}] {run.name}" if label else run.name
     path = run.path

@@ -336,11 +336,9 @@ def plan(
 ) -> list[Run]:
     """Return the runs of a book, or of a sweep of one notebook, in the order in which they start.
 
-    Args:
-        preset: The name of a file in ``presets``. The notebooks have the order of its entries.
-        name: The notebook; by default all notebooks.
-        grid: What `read_grid` reads. All combinations of values are tried.
-        seed: The root seed; by default that of `root_seed`.
+    The notebooks have the order of the entries of ``presets/<preset>.yml``. Without ``name`` all of them run.
+    `read_grid` reads ``grid``, whose values are tried in all combinations. Without ``seed`` the root seed is
+    that of `root_seed`.
 
     Raises:
         BadInput: If notebook, preset, grid, device, root seed, or a parameter's name, type or value is wrong.

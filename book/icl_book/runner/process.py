@@ -186,7 +186,6 @@ def locked(path: Path, wait: Callable[[], None] = lambda: None) -> Iterator[None
 
     Raises:
         BadInput: If the file system of ``path`` does not support locks.
-        OSError: If ``path`` cannot be written.
     """
     lock = FileLock(path)
     try:

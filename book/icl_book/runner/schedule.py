@@ -30,19 +30,15 @@ STATUS = re.compile(r"non-zero exit status (\d+)")
 
 
 def schedule(runs: Sequence[Run], jobs: str, profile: str = "") -> int:
-    """Let Snakemake execute those of the runs that are not done yet, in this order; see ``Snakefile``.
+    """Let Snakemake execute the runs that are not done yet, in this order, and return the exit status.
 
     Args:
         runs: At least one run. All have the same preset.
         jobs: How many runs are executed at a time, at most; if empty, as many as cores and memory allow.
         profile: A folder with the settings of a cluster; if empty, the runs are executed on this machine.
 
-    Returns:
-        The exit status, which is 0 if all runs are done.
-
     Raises:
         BadInput: If jobs or profile is wrong, or for what `check_ready` finds; nothing has run then.
-        OSError: If a file cannot be written.
     """
     _check_call(jobs, profile)
     calls = ROOT / "_build" / "calls"
