@@ -207,10 +207,10 @@ def panels(
 ) -> dict[Any, Axes]:
     """Make a panel for each value of the column ``col``, in one figure that is 7.6 inches wide.
 
-    ``labels`` are the names of the x axis and of the y axis. ``log`` has those that are logarithmic: "", "x",
-    "y" or "xy". A value of ``col`` fills ``title``, the template of a title. ``facets`` may have ``wrap``,
-    the largest number of panels in a row, by default 4; ``height`` of a row in inches; and arguments of
-    ``plt.subplots``, of which ``sharex`` and ``sharey`` are true by default.
+    ``labels`` are the names of the x axis and of the y axis. ``log`` says which axes are logarithmic: "",
+    "x", "y" or "xy". A value of ``col`` fills ``title``, the template of a title. ``facets`` may have
+    ``wrap``, the largest number of panels in a row, by default 4; ``height`` of a row in inches; and
+    arguments of ``plt.subplots``, of which ``sharex`` and ``sharey`` are true by default.
     """
     levels = list(dict.fromkeys(frame[col]))
     across = min(len(levels), facets.pop("wrap", 4))
