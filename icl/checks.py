@@ -225,7 +225,7 @@ def sequence(value: Any) -> list[Any] | None:
 
 
 def shown(value: Any) -> str:
-    """Return the text of a value for an error: one line of at most 200 characters."""
+    """Return the text of a value for an error: one line of 200 characters at most, then dots."""
     try:
         text = " ".join(repr(value).split())
     # Python does not print an integer of thousands of digits

@@ -101,7 +101,7 @@ PARAMETERS: dict[str, Real] = {
 
 
 def validate(values: Mapping[str, object], allowed: Collection[str]) -> dict[str, object]:
-    """Return the values of parameters by name, with integers for whole floats such as ``1e3``.
+    """Return the values of parameters by name, where an integer may be given as a float such as ``1e3``.
 
     ``allowed`` are the names of the notebook's parameters.
 

@@ -2,7 +2,7 @@
 
 A class is *rotation invariant* if rotations do not change the distribution of ``f``. Then
 ``E f(x) f(x') = k(x . x')``, and k is the covariance. The exact population risk depends on the class through
-k only. The risk is computed from the expansion of k in normalized Gegenbauer polynomials, ::
+k and the fine variance (`Zonal.unresolved`) only. It is computed from the expansion of k in normalized Gegenbauer polynomials, ::
 
     k(cos t) = sum_l a_l P_l(cos t),   P_l(1) = 1,   a_l >= 0        (Schoenberg),
 

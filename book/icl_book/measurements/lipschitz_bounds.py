@@ -229,7 +229,8 @@ def extreme_curvature(
     The search is over all scores and all unit directions. The target is the first token. Adam starts from
     random scores and directions, and once from those that are extreme for the normalized loss of two tokens.
     ``value`` is the extreme second derivative divided by that of the normalized loss of two tokens, `SMOOTH`
-    or `CONCAVE`. ``most`` is a proved upper bound on ``value``, plus rounding. The cross-entropy is convex,
+    or `CONCAVE`. ``most`` is a proved upper bound on ``value``, plus rounding, for the kinds "normalized" and
+    "cross_entropy". The cross-entropy is convex,
     so for it ``most`` is zero for "most negative", and infinite for "largest".
     """
     rng = stream(seed, "monte carlo")

@@ -5,7 +5,7 @@ The extreme examples are much noise, a strong signal, and long contexts.
 - L is the Lipschitz constant of a class. Waves are the functions cos(L u.x), and their L is the wavenumber.
 - sigma is the standard deviation of the label noise (``noise_std``), and L / sigma is the *signal*.
 - w* is the best window parameter. For affine and ReLU functions w* depends on L / sigma alone, so that these
-  classes have L = 1 here, unless L is an argument.
+  classes have L = 1 here, unless a function says otherwise.
 - The *law* is the formula for w* in long contexts, `icl.risk.asymptotics.sharp_window`.
 - In the code the errors of risks and of w* are relative. The relative error of w* is the absolute error of
   log w*.

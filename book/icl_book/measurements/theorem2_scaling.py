@@ -178,7 +178,8 @@ def bias_growth(*, tasks: Sequence[str], dims: Sequence[int], noise_std: float) 
 def narrow_bias_growth(*, dims: Sequence[int]) -> pd.DataFrame:
     """Return the slope in n of the bias over its printed upper bound, 1 / w + 1 / n, for the window w = n.
 
-    The functions are affine with L = 1. For d > 3 one token has nearly all the weight in these windows.
+    The lengths are 1e6 and 1e8. The functions are affine with L = 1. For d > 3 one token has
+    nearly all the weight in these windows.
     """
     lengths = np.array([1e6, 1e8])
     rows = []

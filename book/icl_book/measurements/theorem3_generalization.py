@@ -217,7 +217,7 @@ def powers(
     is thus twice the share of the bias in the risk. This also holds for the least risk, because the
     derivative of the risk in the window is zero at the best window. ``kept`` is the exponent of the risk with
     the window of L, and ``best`` that of the least risk. ``error`` is a bound for the error of ``kept`` -
-    ``best``.
+    ``best`` at the windows that were found.
     """
     rows = []
     for dim in dims:
