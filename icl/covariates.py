@@ -102,7 +102,7 @@ def uniform_sphere(rng: np.random.Generator | NativeStream, *shape: int) -> torc
     check_rng(rng)
     if not shape:
         raise ValueError("shape=(): must end in the dimension, an integer >= 2")
-    # the product of larger numbers might not be a float, which `affordable` needs
+    # the product of much larger numbers would not be a float, which `affordable` needs
     shape = (
         *(integer(count, "shape", 0, 10**10) for count in shape[:-1]),
         integer(shape[-1], "dim", 2, _MAX_DIM),

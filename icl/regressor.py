@@ -296,7 +296,7 @@ class SoftmaxAttentionClassifier(_Scored, ClassifierMixin, _Attention):  # type:
         For ``groups`` see `SoftmaxAttentionRegressor.fit`.
 
         Raises:
-            ValueError: For what `SoftmaxAttentionRegressor` and scikit-learn refuse.
+            ValueError, TypeError: For what `SoftmaxAttentionRegressor` and scikit-learn refuse.
         """
         X, y = masked_as_nan(X), masked_as_nan(y)
         without_text(X, "X")
@@ -305,6 +305,7 @@ class SoftmaxAttentionClassifier(_Scored, ClassifierMixin, _Attention):  # type:
         check_classification_targets(labels)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         regressor = SoftmaxAttentionRegressor(self.w, place=self.place, metric=self.metric)
+        # the errors of all indicators have one unit, and are summed without scaling
         regressor._same_unit = True
         regressor._columns = getattr(self, "feature_names_in_", None)
         self.regressor_ = regressor._fit(tokens, np.eye(self.classes_.size)[codes], groups)

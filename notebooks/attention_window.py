@@ -186,8 +186,8 @@ interactive(
     "scatter and noise least?",
     alt="Three errors and their sum against w, both axes logarithmic. Noise rises, "
     "blur falls, and scatter hardly changes.",
-    caption="Left: one context of 40 examples. Discs have the area of the weight at "
-    "the query, the dotted line. Right: the mean over all contexts. With so few "
+    caption="Left: one context of 40 examples. The area of a disc is the weight of the "
+    "example for the query (dotted line). Right: the mean over all contexts. With so few "
     "examples a wide window scatters nearly as much as a narrow one.",
 )
 

@@ -161,7 +161,7 @@ pd.DataFrame(found).round(2)
 
 # %% [markdown]
 # If one label in five is flipped, the best $w$ falls to less than half. Copying is worse than attention in every row. The next
-# table has the least and the largest quotient of the two errors over all settings of the first figure.
+# table has the least and the largest value of *copying / best* over all settings of the first figure.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 copying = windows.groupby("n").copying.agg(["min", "max"]).reset_index()
@@ -482,7 +482,7 @@ judge(
 # [our reproduction](theorem3_generalization.ipynb) of Fig. 5 this unit has nearly the least error on each class. But the three
 # errors themselves differ, because some classes are harder. So the answer depends on what "equally well"
 # compares.[(?)](judged:P1.rebuttal.mixture) The table divides the error of this unit by the least error on each class. With more
-# noise the largest of the three quotients is larger.
+# noise the worst of the three classes does worse beside its own best window.
 #
 # <details><summary>Settings of this comparison</summary>
 #

@@ -80,7 +80,7 @@ plt.show()
 # longer and longer contexts the best $w$ stops there. With a million examples in five dimensions it is
 # [0.991](<judged:P1.G.stops|Gaussian, d = 5, n = 1e+06, sigma = 0.5|.3f>). If the inputs have
 # the same mean squared length but lie on a sphere, the best $w$ is
-# [19.5](<judged:P1.G.stops|sphere, d = 5, n = 1e+06, sigma = 0.5|.1f>) and grows without end. If only the directions of inputs
+# [19.5](<judged:P1.G.stops|sphere, d = 5, n = 1e+06, sigma = 0.5|.1f>) there, and it grows without end with $n$. If only the directions of inputs
 # matter to the labels, normalize the inputs.
 #
 # <details><summary>How sure?</summary>

@@ -196,8 +196,9 @@ pd.DataFrame(
 # Loss and gradient are the same, and only the memory differs. The large matrix holds $n^2d^2$ numbers, so that with four
 # times the dimension it is sixteen times as large.
 #
-# The next table repeats the comparison for both problems and more dimensions. First come the largest differences
-# between the two ways, then the bytes of the large matrix and of the small ones.
+# The next table repeats the comparison for both problems and more dimensions. First come the largest relative
+# differences of loss and gradient between the two ways. The last two columns have the bytes of the large matrix, and of the
+# small matrices that take its place.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]

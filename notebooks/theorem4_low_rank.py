@@ -77,13 +77,13 @@ plt.show()
 
 # %% [markdown]
 # **Directions that do not matter.** The areas of the discs are attention weights, and the star is the query. Each input is a pair
-# of angles. Only the horizontal angle decides the label. Left: the best window that treats all directions alike is a spot around
+# of angles, one on each of two circles, so it has four dimensions. Only the horizontal angle decides the label. Left: the best window that treats all directions alike is a spot around
 # the query. Right: the best window that ignores the vertical direction is a strip. The strip has more examples to average over, and
-# a smaller error.
+# a smaller error. (The errors are for contexts of 20 examples.)
 #
 # **In short.** Yes, if the part of an input that decides the label is independent of the rest. For linear functions the best
 # window is then narrow in the directions that decide the label, and infinitely wide in all others. The authors' Theorem 4 says
-# so. Training finds these directions, although nobody tells the layer. If all inputs lie on one sphere, the two parts are not
+# so for two examples, and for labels without noise. Training finds these directions, although nobody tells the layer. If all inputs lie on one sphere, the two parts are not
 # independent. In long contexts without noise the best matrix then keeps some weight on the other directions.
 #
 # <details><summary>How sure?</summary>
@@ -118,14 +118,14 @@ plt.show()
 # $$M=c\,BB^\top+e\,(I-BB^\top).$$
 #
 # The number $c$ says how narrow the window is in relevant directions, and $e$ how narrow it is in irrelevant directions. At $e=0$
-# the window ignores the irrelevant directions. In the next table $e$ falls to zero, for contexts of $n=20$ examples and label
-# noise with the standard deviation $\sigma=0.5$. Both parts of the error become smaller: the bias, which is the error without
-# label noise, and the noise.
+# the window ignores the irrelevant directions. In the next table $e$ falls to zero, in the four dimensions of the figure, for contexts of $n=20$ examples
+# and label noise with the standard deviation $\sigma=0.5$. Both parts of the error become smaller: the bias, which is blur and
+# scatter together, and the noise.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 parts = []
 for e in (4.0, 2.0, 0.0):
-    risk = low_rank_risk(dim=6, rank=2, c=4.0, e=e, n=20, noise_std=0.5)
+    risk = low_rank_risk(dim=4, rank=2, c=4.0, e=e, n=20, noise_std=0.5)
     parts.append({"c": 4, "e": e, "bias": risk.bias, "noise": risk.noise})
 shown = pd.DataFrame(parts).assign(error=lambda table: table.bias + table.noise)
 shown.style.format(precision=4).format("{:g}", subset=["e"]).hide()
@@ -133,8 +133,8 @@ shown.style.format(precision=4).format("{:g}", subset=["e"]).hide()
 # %% [markdown]
 # The reason is a swap. Take a near example, whose $u$ is close to the query's $u$, and a far example, whose $u$ is not. Exchange
 # their irrelevant parts. Both arrangements are equally likely. If $e\ne0$, one arrangement helps, because it moves weight to the
-# near example, and the other one harms. The harm is larger than the help, because errors are squared and the harmful arrangement
-# has more weight on the far example already.
+# near example, and the other one harms. The harm is larger than the help: in the harmful arrangement the far example has much
+# weight already, and squaring makes a large error worse.
 #
 # ## The experiment
 #

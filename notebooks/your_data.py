@@ -102,8 +102,8 @@ plt.show()
 # ## Why
 #
 # A layer of attention predicts the label of a query $x_q$ by a weighted mean of the known labels. A row $x_i$ of your
-# table gets a weight proportional to $e^{w\,x_i\cdot x_q}$. The rows are first placed on a sphere, where near rows
-# have large products. A small $w$ averages over many rows, and a large $w$ copies the label of the nearest row. Which
+# table gets a weight proportional to $e^{w\,x_i\cdot x_q}$. The rows are first placed on a sphere, by one more coordinate, so that
+# near rows have large products. A small $w$ averages over many rows, and a large $w$ copies the label of the nearest row. Which
 # is better? You cannot see the error of a prediction whose label you do not know. But you can hide a label that you
 # know, and predict it. This is called leaving one out. A computer does it for all rows and all $w$ at once.
 #
@@ -112,8 +112,8 @@ plt.show()
 # Let us make a table of ten columns of which three matter to the labels. Can the labels alone say which? With
 # `metric="window"` the estimator `icl.SoftmaxAttentionRegressor` has one $w$ for all columns, and with
 # `metric="diagonal"` it has one $w$ for each column. The cell prints the $w$ of each column. (Statistics calls
-# $w^{-1/2}$ a *bandwidth*, so $w$ is one over the bandwidth squared.) Then make the labels noisier, or let other
-# columns matter.
+# $w^{-1/2}$ a *bandwidth*, so $w$ is one over the bandwidth squared.) To make the labels noisier,
+# change the line `noise = 0.3`.
 
 # %% tags=["experiment"]
 import numpy as np

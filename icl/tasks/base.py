@@ -2,7 +2,8 @@
 
 A class is *rotation invariant* if rotations do not change the distribution of ``f``. Then
 ``E f(x) f(x') = k(x . x')``, and k is the covariance. The exact population risk depends on the class through
-k and the fine variance (`Zonal.unresolved`) only. It is computed from the expansion of k in normalized Gegenbauer polynomials, ::
+k and the fine variance (`Zonal.unresolved`) only. It is computed from the expansion of k in normalized
+Gegenbauer polynomials, ::
 
     k(cos t) = sum_l a_l P_l(cos t),   P_l(1) = 1,   a_l >= 0        (Schoenberg),
 
@@ -130,6 +131,9 @@ class Zonal:
 
     def spectrum(self, degree: int) -> tuple[Array, float]:
         """Return ``(a_1, ..., a_degree)`` of the covariance, and the sum of all later coefficients.
+
+        Of a user-defined class in three or more dimensions, a few coefficients above degree 500 stand for all
+        near them, and the others are zero.
 
         Raises:
             ValueError: If the degree is not 0 to a million, or if no expansion with coefficients >= 0 was

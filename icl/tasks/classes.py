@@ -511,8 +511,8 @@ def _bessel(mu: ArrayLike, x: ArrayLike) -> Array:
 @lru_cache(maxsize=64)
 def _tanh_expansion(dim: int, steepness: float) -> Array:
     """Return ``a_1, ...`` of ``tanh(steepness q.x)``: ``N_l E[tanh(steepness t) P_l(t)]^2`` with t = q.x."""
-    # with one node for each degree the error would be 1e-5
-    theta, p = angle_quadrature(dim, 4 * _MAX_TANH_DEGREE)
+    # In many dimensions the angles lie in a short interval around pi / 2, which needs more nodes.
+    theta, p = angle_quadrature(dim, (4 if dim <= 1000 else 10) * _MAX_TANH_DEGREE)
     degree = np.arange(1, _MAX_TANH_DEGREE + 1)
     # N_l, unlike sqrt(N_l) P_l, would enlarge the rounding of E[tanh P_l]
     mean = harmonics(dim, degree, np.broadcast_to(np.cos(theta), (len(degree), len(theta)))) @ (

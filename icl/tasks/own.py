@@ -25,6 +25,9 @@ _MAX_MISFIT = 1e-9
 def fitted_spectrum(task: Zonal, degree: int) -> tuple[Array, float]:
     """Return ``(a_1, ..., a_degree)`` of a covariance, and the sum of all later coefficients.
 
+    Above degree 500, in three or more dimensions, a few coefficients stand for all near them, and the others
+    are zero.
+
     Raises:
         ValueError: If no expansion with coefficients >= 0 was found.
 

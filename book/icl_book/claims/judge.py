@@ -65,8 +65,8 @@ def judge(
             arguments of `sampled_cases` if ``samples`` is among them, otherwise of `exact_cases`.
 
     Raises:
-        ValueError: If evidence that the claim needs is missing, or other evidence is given; if the claim has
-            no rule; if a reading permits everything or nothing; if a case lacks an error.
+        ValueError: If evidence that the claim needs is missing, or belongs to no part of the claim; if the
+            claim has no rule; if a reading permits everything or nothing; if a case lacks an error.
         BadInput: If the id is unknown.
     """
     if isinstance(claim, str):
@@ -176,7 +176,7 @@ def _check_offer(
     of_readings: Mapping[str, Sequence[Case]],
     of_situations: Mapping[str, Sequence[Case]],
 ) -> None:
-    """Raise ValueError unless the evidence has what the claim's control and readings need, and no more.
+    """Raise ValueError unless the evidence has what the claim's control and readings need.
 
     A control may be given, at parameters of a user, and have no case.
     """

@@ -19,9 +19,9 @@ def whitened_differences(entries: pd.DataFrame) -> pd.DataFrame:
     """Measure how far the whitened matrices of trained units are from multiples of the identity.
 
     ``entries`` has a row for each unit and each axis of Sigma, with the ``eigenvalue`` of Sigma and the
-    diagonal ``entry`` of M. It may have ``lemma``, the entry that Lemma 1 predicts. All other columns name the
-    unit. ``difference`` is the whitened entry at the axis of the largest eigenvalue minus that at the axis of
-    the smallest eigenvalue, divided by the mean of the whitened entries at all axes.
+    diagonal ``entry`` of M. It may have the column ``lemma``, the entry of Lemma 1. All other columns name
+    the unit. ``difference`` is the whitened entry at the axis of the largest eigenvalue minus that at the
+    axis of the smallest eigenvalue, divided by the mean of the whitened entries at all axes.
     """
     unit = [name for name in entries.columns if name not in ("eigenvalue", "entry", "lemma")]
     rows = []

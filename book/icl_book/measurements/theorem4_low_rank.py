@@ -405,9 +405,10 @@ def train_behind_links(
     """Train softmax or linear attention from M = 0 on functions of B'x, with a random B.
 
     Units of one seed see the same tokens, whatever the link. ``learning_rate`` is only for linear attention.
-    ``record`` has the steps at which units are recorded, and the training ends at the last of them. ``share``
-    is the part of M outside the subspace as a share of M (`icl.pretrain.metrics.outside_share`). ``error`` is
-    the mean squared error of a test whose targets have no noise.
+    ``record`` has the steps at which units are recorded, and the training ends at the last of them. The table
+    has a row for each link, recorded step and seed. ``share`` is the part of M outside the subspace as a
+    share of M (`icl.pretrain.metrics.outside_share`). ``error`` is the mean squared error of a test whose
+    targets have no noise.
     """
     normal = stream(dim + rank, "monte carlo").standard_normal((dim, dim))
     basis: Any = np.linalg.qr(normal).Q[:, :rank]

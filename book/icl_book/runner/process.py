@@ -193,11 +193,8 @@ def locked(path: Path, wait: Callable[[], None] = lambda: None) -> Iterator[None
     except Timeout:
         wait()
         lock.acquire()
-    # Filelock raises this if the system has no call for locks.
-    except NotImplementedError:
-        raise _refuse_lock(path) from None
     except OSError as error:
-        if error.errno in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):
+        if error.errno in (errno.ENOLCK, errno.EOPNOTSUPP):
             raise _refuse_lock(path) from None
         raise
     try:

@@ -137,13 +137,13 @@ def test_flat_functions_are_linear_ones():
     assert np.allclose(flat.variogram(theta), linear.variogram(theta), rtol=1e-5)
 
 
-@pytest.mark.parametrize("dim", [2, 3, 30, 1000])
+@pytest.mark.parametrize("dim", [2, 3, 30, 1000, 10_000])
 @pytest.mark.parametrize("steepness", [0.5, 20.0])
 def test_the_power_of_tanh_is_its_mean_square(dim, steepness):
     """The mean square over the density of one coordinate, and every second coefficient is zero."""
-    t, weight = np.polynomial.legendre.leggauss(4000)
-    angle = np.pi / 2 * t
-    density = weight * np.cos(angle) ** (dim - 2)
+    # the midpoint rule, whose error is about 1e-11 in three dimensions and far smaller in others
+    angle = np.pi * ((np.arange(200_000) + 0.5) / 200_000 - 0.5)
+    density = np.cos(angle) ** (dim - 2)
     power = density @ np.tanh(steepness * np.sin(angle)) ** 2 / density.sum()
     a = Tanh(dim, steepness, steepness).coefficients()
     assert a.sum() == pytest.approx(power, rel=1e-9) and a[1::2].sum() < 1e-20 * power
