@@ -1,7 +1,7 @@
 """Softmax attention on your data: predictions, and the best window by leaving one label out.
 
 A unit with ``M = w I`` predicts ``sum_i e^{w x_i . q} y_i / sum_i e^{w x_i . q}`` at a query q. Data are
-NumPy arrays, data frames, tensors or lists of numbers. They are neither centered nor scaled. Results are
+NumPy arrays, data frames, tensors or lists of numbers. `predict` neither centers nor scales them. Results are
 NumPy arrays of float64; `icl.attention.softmax_attention` is for tensors and their gradients.
 
 Bounds on the size of entries keep squares of products from overflowing and vanishing. Public functions check

@@ -1,12 +1,12 @@
 """Random streams.
 
-Everything random in the project is drawn from a *stream*: a generator of random numbers that is determined by
-a seed, the name of a purpose and a step. Step 1000 can be drawn without the steps before it. The numbers of
-one stream do not depend on how many numbers another stream has given.
+The experiments draw all random numbers from *streams*. A stream is a generator of random numbers that is
+determined by a seed, the name of a purpose and a step. Step 1000 can be drawn without the steps before it.
+The numbers of one stream do not depend on how many numbers another stream has given.
 
 - `stream` gives NumPy arrays in float64, the same numbers for every device.
-- `NativeStream` gives tensors in float32. PyTorch draws them on the device that uses them, which is faster,
-  but a GPU draws other numbers than a CPU.
+- `NativeStream` gives tensors in float32, drawn on the device that uses them. This is faster, but a GPU draws
+  other numbers than a CPU.
 
 Both have ``standard_normal(shape)`` and ``uniform(low, high, shape)``.
 
@@ -87,12 +87,12 @@ _MIN_COMPILED_DRAW = 2**12
 
 
 class NativeStream:
-    """A stream whose float32 numbers PyTorch draws on a device: the fast counterpart of `stream`.
+    """A stream of float32 numbers that are drawn on a device: the fast counterpart of `stream`.
 
     The numbers depend on the arguments and on the type of the device, and their rounding on the processor.
-    The seed of PyTorch's generator is the first number of `stream` with the same arguments. A CPU's generator
-    uses only 32 bits of this seed, so that among 10,000 streams two are equal with a probability of one per
-    cent.
+    The seed of PyTorch's generator is made from the first number of `stream` with the same arguments. A CPU's
+    generator uses only 32 bits of this seed, so that among 10,000 streams two are equal with a probability of
+    one per cent.
 
     Raises:
         ValueError: If `stream` would raise it for these arguments, or if the device is not available.
@@ -101,7 +101,7 @@ class NativeStream:
     def __init__(self, seed: int, name: str, step: int = 0, device: torch.device | str = "cpu"):
         self.device = checks.device(device, "device")
         word = stream(seed, name, step).bit_generator.random_raw()
-        # PyTorch takes a seed of at most 63 bits
+        # without its last bit the number is a signed integer of 64 bits
         self._seed = int(word) >> 1
         # the compiled loop has used this many words of the generator
         self._taken = 0

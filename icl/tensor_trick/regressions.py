@@ -13,8 +13,8 @@ results, but its history holds all logits.
 Shapes: A1 is (..., n, d), A2 is (..., m, e), X and V are (..., d, e), and B is (..., n, m). In the paper n is
 m, and d is e. Leading dimensions broadcast. Logits are not divided by sqrt(d).
 
-On a CPU each block is computed by one thread, because threads that share operations wait for one another.
-"""
+On a CPU several blocks are computed at once, each by one thread, because threads that share operations wait
+for one another. """
 
 from __future__ import annotations
 
@@ -107,7 +107,10 @@ def _check_targets(A1: Tensor, A2: Tensor, B: Tensor | None, kind: str) -> Tenso
 def _cut_blocks(
     A1: Tensor, A2: Tensor, X: Tensor, B: Tensor | None, V: Tensor | None = None
 ) -> list[slice]:
-    """Cut the rows of A1 into blocks whose logits, for all problems of a batch, have about `BLOCK` bytes."""
+    """Cut the rows of A1 into blocks.
+
+    The logits of a block, for all problems of a batch, have about `BLOCK` bytes on a CPU, else `BLOCK_GPU`.
+    """
     block = BLOCK if A1.device.type == "cpu" else BLOCK_GPU
     leading = (part.shape[:-2] for part in (A1, A2, X, B, V) if part is not None)
     problems = math.prod(torch.broadcast_shapes(*leading))  # type: ignore[no-untyped-call]

@@ -152,6 +152,8 @@ JUDGED = re.compile(r"\[([^][]*)\]\((<)?judged:([^<>]*?)(?(2)>)\)")
 def resolve(text: str, cards: Cards, link: Callable[[Record, str, str], str]) -> str:
     """Return a text in which each judged link is replaced by what ``link`` returns for it.
 
+    A link whose case the card lacks shows the verdict.
+
     Args:
         text: Markdown.
         cards: The records of cards by claim.
