@@ -188,7 +188,8 @@ interactive(
     "blur falls, and scatter hardly changes.",
     caption="Left: one context of 40 examples. The area of a disc is the weight of the "
     "example for the query (dotted line). Right: the mean over all contexts. With so few "
-    "examples a wide window scatters nearly as much as a narrow one.",
+    "examples a wide window scatters nearly as much as a narrow one. Scatter is "
+    "the error from where the examples happen to lie.",
 )
 
 # %% [markdown]

@@ -79,15 +79,15 @@ plt.show()
 # Attention predicts with a weighted mean of noisy labels. Let us ask it about one point of one function many times, each time
 # with a new context. Three things go wrong.
 #
-# - **Blur.** The mean of all these predictions is the average of the function over the [window](#term-window), and not its value
-#   at the point. A narrower window, with a larger [window parameter](#term-window-parameter) $w$, blurs less.
+# - **Blur.** In a long context the mean of all these predictions is the average of the function over the [window](#term-window), and
+#   not its value at the point. A narrower window, with a larger [window parameter](#term-window-parameter) $w$, blurs less.
 # - **Scatter.** Without label noise the predictions still differ, because each context has its examples at other places.
 # - **Noise.** Label noise makes the predictions differ more. A narrower window averages fewer labels and leaves more of the
 #   noise.
 #
 # The sum of the three mean squared errors is the [population risk](#term-population-risk). Now look at the figure again. As the
 # window narrows, scatter and noise rise, because fewer labels are averaged. The right panel has half the label noise $\sigma$,
-# and the same scatter. So its best window is narrower.
+# so its best window is narrower. Scatter is the same.
 #
 # How can the mean squared error be computed without drawing contexts? The difficulty is the denominator of the softmax. It is a
 # sum $S$ over all examples, so that the weight of each example depends on all the others. One identity removes this dependence:
@@ -97,7 +97,8 @@ plt.show()
 # Here $e^{-sS}$ is a product with one factor for each example. The examples are independent, so the mean of the product is the
 # mean of one factor, raised to the power $n$, the number of examples. So a billion examples cost as much time as ten.
 #
-# **Move it.** Which of the three errors shrink if the context gets longer? (Scatter and noise. Blur stays as it is.)
+# **Move it.** Which of the three errors shrink if the context gets longer? (Scatter and noise. Blur stays as
+# it is, once the window holds many examples.)
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 interactive(

@@ -62,7 +62,7 @@ for i, (w, color) in enumerate(plots.colors([1, 2, 4]).items()):
     words |= {"arrowprops": {"arrowstyle": "-", "color": color}, "ha": "center"}
     axes[1].annotate(xy=(center, 1), xytext=(center, 2.6 - 0.6 * i), **words)
 for ax, title in zip(axes, ("tokens of one length", "Gaussian tokens"), strict=True):
-    ax.plot(2**0.5, 0, "k*", markersize=10)
+    ax.plot(2**0.5, 0, "k*", markersize=13, markeredgecolor="w")
     ax.set(title=title, aspect="equal", ylim=(-3.1, 3.1))
     ax.axis("off")
 axes[0].set_xlim(-2.4, 4)
@@ -75,7 +75,7 @@ plt.show()
 # query. Right: Gaussian tokens differ in length, and the window keeps its size and moves along the direction of the
 # query.
 #
-# **In short.** If inputs differ in length, attention with a larger $w$ need not look closer at the query. It prefers long inputs in
+# **In short.** If inputs differ in length (norm), attention with a larger $w$ does not look closer at the query. It prefers long inputs in
 # the query's direction: with Gaussian inputs it looks around $w$ times the query. For linear functions this is right at $w=1$, so in
 # longer and longer contexts the best $w$ stops there. With a million examples in five dimensions it is
 # [0.991](<judged:P1.G.stops|Gaussian, d = 5, n = 1e+06, sigma = 0.5|.3f>). If the inputs have
@@ -200,9 +200,9 @@ for dim, color in plots.colors(dims).items():
     left.plot(part.w["Gaussian"], color=color)
     left.plot(part.w["sphere"], "--", color=color, label=f"d = {dim}")
     right.plot(part.gap["Gaussian"], color=color, label=f"d = {dim}")
-left.set(xscale="log", yscale="log", xlabel="context length n", ylabel="best w")
+left.set(xscale="log", yscale="log", xlabel="context length n", title="best w")
 right.set(xscale="log", yscale="log", xlabel="context length n")
-right.set_ylabel(r"$1-$ best w")
+right.set_title(r"$1-$ best w")
 slope = (1 - 5**0.5) / 2  # minus one over the golden ratio
 plots.guide(right, 1e3, 1e-3, slope, f"slope ${slope:.3f}$", decades=6)
 kinds = [plt.Line2D([], [], color="k", ls=style) for style in ("--", "-")]

@@ -93,16 +93,15 @@ plt.show()
 # **What to do.** A layer that is best for contexts of $n_0$ examples meets a context of $N$ examples. Count the directions in
 # which your keys vary, and add one: this is $d$. Keys on a globe vary in two directions, so $d=3$.
 #
-# | dimension $d$ | multiply the scores by | error / least error | without a rule |
+# | dimension $d$ | multiply the scores by | error / least error | the same, $w$ kept |
 # |:--|:--|:--|:--|
 # | up to about 8 | the power $(N/n_0)^{2/(d+2)}$ | [1.02](<judged:P1.N.dimension\|d = 4, power\|.2f>) for $d=4$ | [6.6](<judged:P1.N.dimension\|d = 4, kept\|.1f>) |
 # | about 12 to 24 | YaRN's $(1+\frac1{10}\ln\frac N{n_0})^2$ | [1.04](<judged:P1.N.dimension\|d = 16, YaRN\|.2f>) for $d=16$ | [2.1](<judged:P1.N.dimension\|d = 16, kept\|.1f>) |
-# | about 12 to 24 | or $(\log N/\log n_0)^2$ | [1.06](<judged:P1.N.dimension\|d = 16, (log n)^2\|.2f>) for $d=16$ | [2.1](<judged:P1.N.dimension\|d = 16, kept\|.1f>) |
-# | 32 and more | $\log N/\log n_0$, or YaRN's | [1.12](<judged:P1.N.dimension\|d = 48, log n\|.2f>) for $d=48$ | [1.4](<judged:P1.N.dimension\|d = 48, kept\|.1f>) |
+# | 32 and more | $\log N/\log n_0$, or YaRN's, which is close | [1.12](<judged:P1.N.dimension\|d = 48, log n\|.2f>) for $d=48$ | [1.4](<judged:P1.N.dimension\|d = 48, kept\|.1f>) |
 # | keys of unequal length | first test the factor: [sharpening can do harm](#length-keys) | | |
 #
 # The dimension $d$ can be far below the width of the head, because keys may lie near a surface of few dimensions. If you do not
-# know $d$, take YaRN's rule or $(\log N/\log n_0)^2$. From $d=8$ on, the error of either is in the median at most a quarter above
+# know $d$, take YaRN's rule. From $d=8$ on, its error is in the median at most a quarter above
 # the least error.
 #
 # <details><summary>How sure?</summary>

@@ -162,8 +162,8 @@ plt.show()
 # </details>
 #
 # Now the trained weights. Let the matrix $A$ hold the data of a row, and the vector $x$ the weights, so that the
-# scores are $Ax$. The number $R$ is the spectral norm of $A$, which means that $Ax$ is at most $R$ times as long as
-# $x$. So the scores move at most $R$ times as far as the weights. The row moves at most half as far as the scores,
+# scores are $Ax$. The number $R$ is the spectral norm of $A$: the least number such that $Ax$ is at most $R$ times as
+# long as $x$ for every $x$. So the scores move at most $R$ times as far as the weights. The row moves at most half as far as the scores,
 # and hence at most $R/2$ times as far as the weights. Such a factor is called a
 # [Lipschitz constant](#term-lipschitz-constant).
 #

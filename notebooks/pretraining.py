@@ -193,11 +193,11 @@ table["best w"] = optimal_window(functions, 20, noise_std=0.3).w
 table.astype(float).round(2)
 
 # %% [markdown]
-# The layer follows the path within a few percent, and after 320 steps it is half of the way to the best $w$. Adam arrives in the
-# same number of steps.
+# The layer follows the path within a few percent, and after 320 steps it is half of the way to the best $w$. In this short context
+# Adam reaches the best $w$ within the same steps.
 #
-# How many plain steps would be enough? The next table has $w$ on the path divided by the best $w$: after as many steps as in the
-# figure, after ten times as many, and after a hundred times as many.
+# How near does the path come to the best $w$? The table has the quotient of the two: after the steps of the figure, after ten
+# times as many, and after a hundred times as many.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 reached = []

@@ -196,8 +196,8 @@ pd.DataFrame(
 # Loss and gradient are the same, and only the memory differs. The large matrix holds $n^2d^2$ numbers, so that with four
 # times the dimension it is sixteen times as large.
 #
-# The next table repeats the comparison for both problems and more dimensions. First come the largest relative
-# differences of loss and gradient between the two ways. The last two columns have the bytes of the large matrix, and of the
+# The next table repeats the comparison for both problems and more dimensions. The columns *trick* to
+# *gradient* have the largest relative differences between the two ways: of the scores, of the two losses and of the gradient. The last two columns have the bytes of the large matrix, and of the
 # small matrices that take its place.
 
 

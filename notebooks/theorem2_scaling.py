@@ -88,7 +88,7 @@ plt.show()
 
 # %% [markdown]
 # **Bias, noise and the best window.** Left: two errors against the window parameter $w$, where a large $w$ is a narrow window.
-# The bias, which is the blur of the window, falls. The noise is drawn for three context lengths $n$, and rises. Thin lines are
+# The bias, which in long contexts is nearly all blur, falls. The noise is drawn for three context lengths $n$, and rises. Thin lines are
 # the sums. A star marks the least sum, which moves to the right in longer contexts. Right: the exact best $w$ divided by the law
 # of this page. The ratio tends to one.
 #

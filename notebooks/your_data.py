@@ -102,8 +102,8 @@ plt.show()
 # ## Why
 #
 # A layer of attention predicts the label of a query $x_q$ by a weighted mean of the known labels. A row $x_i$ of your
-# table gets a weight proportional to $e^{w\,x_i\cdot x_q}$. The rows are first placed on a sphere, by one more coordinate, so that
-# near rows have large products. A small $w$ averages over many rows, and a large $w$ copies the label of the nearest row. Which
+# table gets a weight proportional to $e^{w\,x_i\cdot x_q}$. Each row first gets one more coordinate,
+# chosen so that all rows have the same norm. Then they lie on a sphere, where near rows have large products. A small $w$ averages over many rows, and a large $w$ copies the label of the nearest row. Which
 # is better? You cannot see the error of a prediction whose label you do not know. But you can hide a label that you
 # know, and predict it. This is called leaving one out. A computer does it for all rows and all $w$ at once.
 #

@@ -14,7 +14,8 @@ Shapes: A1 is (..., n, d), A2 is (..., m, e), X and V are (..., d, e), and B is 
 m, and d is e. Leading dimensions broadcast. Logits are not divided by sqrt(d).
 
 On a CPU several blocks are computed at once, each by one thread, because threads that share operations wait
-for one another. """
+for one another.
+"""
 
 from __future__ import annotations
 
