@@ -187,9 +187,9 @@ interactive(
     alt="Three errors and their sum against w, both axes logarithmic. Noise rises, "
     "blur falls, and scatter hardly changes.",
     caption="Left: one context of 40 examples. The area of a disc is the weight of the "
-    "example for the query (dotted line). Right: the mean over all contexts. With so few "
-    "examples a wide window scatters nearly as much as a narrow one. Scatter is "
-    "the error from where the examples happen to lie.",
+    "example for the query (dotted line). Right: the mean over all contexts. Scatter "
+    "is the error from where the examples happen to lie. With so few examples a wide "
+    "window scatters nearly as much as a narrow one.",
 )
 
 # %% [markdown]
