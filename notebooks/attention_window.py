@@ -159,9 +159,9 @@ plt.show()
 # **Attention weights.** Each row has the weights that a query on the circle gives to the examples of one context: white is zero, dark
 # is one half or more. Rows and columns are sorted by angle. With a larger $w$ each query looks at fewer examples, all of them near it.
 #
-# **Move it.** Left, a circle of examples is unrolled into a line, and the area of a disc is the weight of its example. Right are
+# **Move it.** Left, a circle of examples is unrolled into a line, and the area of a disc is the weight of its example. On the right are
 # the layer's exact errors. A wide window *blurs* the function, a narrow window keeps *noise*, and predictions *scatter* because
-# the examples are random. At which $w$ is the sum of the three errors smallest?
+# the examples are random.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 errors, circle = attention_window.circle_to_move(query=60)
@@ -466,10 +466,11 @@ judge(
 # | estimator bias | low | high |
 # | noise variance | high | low |
 #
-# Our numbers agree with all four rows. The next table has numbers for them. *Half-weight distance* is the distance from the query
+# Our numbers agree with all four rows. The next table has them. *Half-weight distance* is the distance from the query
 # at which the weight is half of its largest possible value. *Points* is the number of points attended to. We take
 # $1/\mathbb E\sum_i\omega_i^2$ with the attention weights $\omega_i$, which is $n$ for equal weights. *Bias* and *noise* are the
-# two parts of the [mean squared error](#term-population-risk).
+# two parts of the [mean squared error](#term-population-risk). (Here the bias is blur and scatter. Why it rises at the end is
+# said below the table.)
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 task = ReLU(dim=5)

@@ -68,7 +68,7 @@ plt.show()
 # **Circle and ellipse: weights.** The areas of the discs are attention weights for a query at $60°$ (the filled point). Up to a
 # factor $\Sigma$ is the covariance of the points, and $w$ is a number. On the ellipse the matrix $w\,\Sigma^{-1}$ gives each point
 # the weight that it has on the circle. The matrix
-# $\frac w2I$ moves weight towards the end of the long axis.
+# $\frac w2I$, the multiple of the identity with the same determinant, moves weight towards the end of the long axis.
 #
 # **In short.** Let the inputs lie on an ellipsoid with the covariance $\Sigma$. Then the best matrix is a multiple of $\Sigma^{-1}$.
 # It measures lengths in units of the ellipsoid's axes, so that the ellipsoid becomes a sphere. This is the authors' Lemma 1. The
@@ -81,8 +81,8 @@ plt.show()
 #   of "natural symmetry conditions" and does not name them. If the functions have no preferred direction in the *original* units,
 #   trained layers end at another matrix. [The card](judged:P1.L1.form) has both cases.
 # - Training: [the card](judged:P1.L1.trained) has random ellipsoids in three dimensions and contexts of 20 examples. Divide each
-#   trained entry by the lemma's. For affine functions on the first ellipsoid these quotients differ between the longest and the
-#   shortest axis by [0.00](<judged:P1.L1.trained|affine, $\Sigma_1$|.2f>) of their mean. The number of layers and the step size
+#   trained entry by the lemma's. For affine functions on the first ellipsoid the quotients at the longest and the shortest
+#   axis differ by [0.00](<judged:P1.L1.trained|affine, $\Sigma_1$|.2f>) of their mean. The number of layers and the step size
 #   were set by trial runs.
 #
 # </details>

@@ -430,8 +430,8 @@ judge(
 # ([Your data](your_data.ipynb)). In the median the error with this window is a few percent above the least
 # error.[✓](judged:P1.N.context)
 #
-# Could a rule do better? The "best rule" of the next table knows the class, the noise and the length. The rule $\log n$ goes from
-# 10 examples to 1,000.
+# Could a rule do better? The "best rule" of the next table knows the class, the noise and the length. The rule $\log n$ takes the
+# best window at 10 examples and carries it to 1,000.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 setting = {"dim": dim, "n": 1000, "n0": 10, "noise_stds": [noise_std]}

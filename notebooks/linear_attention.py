@@ -313,10 +313,11 @@ plt.show()
 #
 # </details>
 #
-# **Normalization matters, too**: it lets the window follow the functions. Without normalization even a constant function is
+# **Normalization matters, too.** Without it the best window hardly depends on how steep the functions are, if the label noise
+# is small. Why? Without normalization even a constant function is
 # multiplied by a random number, the total weight of the examples. So the function itself acts as noise. Steeper functions bring
 # more of this noise, which asks for a wider window, and more blur, which asks for a narrower one. If the label noise is small,
-# these two nearly cancel, and the best $w$ hardly changes with the slope. With normalized weights only differences of the
+# these two nearly cancel. With normalized weights only differences of the
 # function's values count. Then steeper functions bring only more blur, and want a narrower window.
 #
 # <details><summary>How much noise a function makes</summary>

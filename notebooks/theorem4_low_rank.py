@@ -107,8 +107,8 @@ plt.show()
 # ## Why
 #
 # An input $x=Bu+B_\perp v$ has two parts. The part $u$ decides the label, and the part $v$ does not. The $k$ orthonormal columns
-# of the matrix $B$ span the *relevant* directions, and the columns of $B_\perp$ span the irrelevant ones. Until the section on
-# [one sphere](#theorem4-one-sphere), $u$ and $v$ are independent, and each is uniform on its unit sphere.
+# of the matrix $B$ span the *relevant* directions, and the columns of $B_\perp$ span the irrelevant ones. At first $u$ and $v$ are
+# independent, each uniform on its own unit sphere. A [later section](#theorem4-one-sphere) puts all inputs on one sphere.
 #
 # Which examples are useful for a query? An example is useful if its $u$ is close to the query's $u$, whatever its $v$ is. A
 # [window](#term-window) that is narrow in an irrelevant direction leaves out useful examples, and gains nothing in return.
