@@ -159,7 +159,8 @@ pd.DataFrame(after).round(4)
 # The loss is the same in all three rows. But the next gradients have different lengths, and the next step leads to different losses.
 #
 # Is this so at every step? Let us follow gradient descent with two losses: the usual one, called [normalized](#term-normalized), and
-# a [rescaled](#term-rescaled) one, which gives each row of the residual a factor. The next table has the largest relative difference
+# a [rescaled](#term-rescaled) one, in which each row of the residual is multiplied by the sum of the row's
+# exponentials. The next table has the largest relative difference
 # along the path:
 #
 # - *loss* and *gradient* compare a move of the weights with a move of the targets,

@@ -209,9 +209,9 @@ judge(
 # %% [markdown]
 # **A small intercept is enough to turn the result around.** Add to each linear function a random intercept, uniform on
 # $[-\beta L,\beta L]$. The error of softmax attention stays the same, because its weights sum to one. The error of linear
-# attention grows by about $\beta^2L^2/3$, the power of the intercept. At which $\beta$ are the two errors equal? The next table
-# has this $\beta$ for 100,000 examples. Beside it stands the error of linear attention without intercept, divided by that of
-# softmax attention.
+# attention grows by about $\beta^2L^2/3$, the power of the intercept. At which $\beta$ are the two errors equal? The column
+# *equal at* of the next table has this $\beta$ for 100,000 examples. The column *linear / softmax* has the ratio of the two errors
+# without an intercept.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 lines = risks[(risks.task == "linear") & (risks.n == 10**5)]

@@ -307,8 +307,8 @@ plt.show()
 # three lengths (median of two seeds). Right: by the exact gradient, with the long memory ($\beta_2=0.999$, solid) and the short one
 # ($\beta_2=0.9$, dashed).
 #
-# With the short memory the same number of steps leads to the best $w$ at all three lengths. With the long memory training can stop
-# short of the best $w$, because the step size falls to zero at the end.
+# With the short memory the same number of steps leads to the best $w$ at all three lengths. With the long memory the early
+# steps are too short. The step size falls to zero by the last step, so training can end before $w$ has arrived.
 #
 # **Exercise 1.** In the experiment, set `dim = 7`. Does the exact best $w$ rise or fall, and why?
 #

@@ -75,24 +75,25 @@ prices = pd.concat(
 ).reset_index(["task", "dim", "ratio"])
 
 shown = prices[(prices.task == "ReLU") & (prices.dim == dims[-1])]
-colors = plots.colors(shown.ratio)
+steeper, flatter = plots.colors(["steeper", "less steep"]).values()
 figure, ax = plt.subplots(figsize=(7.6, 4.2))
 for ratio, part in shown.groupby("ratio"):
     limit = asymptotics.mismatch_penalty(ReLU(dims[-1], lipschitz), ratio)
-    ax.plot(part.n, part.price, ".-", color=colors[ratio], label=f"L' = {ratio:g} L")
+    color, line = (steeper, "-") if ratio > 1 else (flatter, "--")
+    ax.plot(part.n, part.price, line, color=color, label=f"L' = {ratio:g} L")
     ends = (part.n.min(), part.n.max())
-    ax.hlines(limit, *ends, color=colors[ratio], linestyle=":", linewidth=1.2)
+    ax.hlines(limit, *ends, color=color, linestyle=":", linewidth=1.2)
 ax.set(xscale="log", yscale="log", xlabel="context length n", ylim=(0.85, None))
 ax.set(ylabel="error / least error", title=f"ReLU functions, d = {dims[-1]}")
 ax.set_yticks([1, 2, 5, 10], ["1", "2", "5", "10"])
-plots.label_below(ax)
+plots.label_ends(ax)
 plt.show()
 
 # %% [markdown]
 # **The price of a wrong L.** A layer was trained on functions that rise nowhere faster than $L$, and is tested on
 # functions of slope $L'$. So its window is the best one for $L$. Its exact error, divided by the least error of any
-# window, is the *price* of the wrong slope. Each curve levels off at its dotted line,
-# [the formula of the price](#eq-price).
+# window, is the *price* of the wrong slope. Dashed curves are functions that are less steep than in training. Each
+# curve levels off at its dotted line, [the formula of the price](#eq-price).
 #
 # **In short.** On functions that are steeper than in training, the window is too wide and blurs too much. On less
 # steep functions it is too narrow and keeps noise. Both mistakes multiply the least error by a factor, and more
@@ -592,7 +593,7 @@ judge(
 )
 
 # %% [markdown]
-# ## Trained layers, as in Fig. 5
+# ## Trained layers, as in Fig. 5 of the paper
 #
 # So far windows were computed. Do trained layers behave in the same way? The talk calls the same slope in training
 # and test "necessary" and "sufficient". In its Fig. 5 layers trained at the slope of the test do well, and the other

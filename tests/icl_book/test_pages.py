@@ -361,9 +361,7 @@ def test_claims_that_cannot_fail_are_counted_apart(change):
     holds = r"authors \| 1 .*>holds</span> \| 2 \| (\d?) \| (\d?) \| (\d) \|"
     assert re.search(holds, written("counts")).groups() == ("", "1", "1")
     assert re.search(holds, written("counts", **change)).groups() == ("1", "1", "0")
-    assert "Of 1 statements of the first paper that a number can decide" in written(
-        "readme", **change
-    )
+    assert "We tested 1 statements of the first paper with numbers" in written("readme", **change)
 
 
 def test_audit_json_follows_its_schema():
@@ -423,7 +421,7 @@ def test_readme_front_page_audit_and_audit_json_count_alike():
     tested_and_further = str(pages.tested()) + str(pages.further())
     whole = " ".join(tested_and_further.split())
     assert numbers(
-        r"Of (\d+) .* decide, (\d+) hold, (\d+) depend .* and (\d+) could not be decided\. "
+        r"We tested (\d+) .* numbers: (\d+) hold, (\d+) depend .* and (\d+) could not be decided\. "
         r"In our main reading (\d+) agree",
         whole,
     ) == [len(tested), *map(len, by.values()), len(agree)]
