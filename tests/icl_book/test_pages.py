@@ -450,10 +450,10 @@ def test_readme_front_page_audit_and_audit_json_count_alike():
     assert f"const SIMPLE = {json.dumps(simple)};" in script
     said = stage.write_sentences(pages)
     # the front page, the path and the README have three numbers
-    assert numbers(r"Of (\d+) .* (\d+) hold, (\d+) depend .* (\d+) could", said["tested"]) == [
-        len(tested),
-        *map(len, by.values()),
-    ]
+    three = r"We tested (\d+) .* (\d+) hold, (\d+) depend .* (\d+) could"
+    assert numbers(three, said["tested"]) == [len(tested), *map(len, by.values())]
+    stayed = numbers(r"has (\d+) statements.* fixed beforehand: (\d+) came", said["rerun"])
+    assert numbers(r"the (\d+) statements .* sizes: (\d+) came", said["repeated"]) == stayed
     assert said["tested"] in (ROOT / "README.md").read_text()
     own_rerun = [one for one in context["reruns"] if one.who == "this book" and not one.stayed]
     assert numbers(
