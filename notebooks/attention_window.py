@@ -469,8 +469,8 @@ judge(
 # Our numbers agree with all four rows. The next table has them. *Half-weight distance* is the distance from the query
 # at which the weight is half of its largest possible value. *Points* is the number of points attended to. We take
 # $1/\mathbb E\sum_i\omega_i^2$ with the attention weights $\omega_i$, which is $n$ for equal weights. *Bias* and *noise* are the
-# two parts of the [mean squared error](#term-population-risk). (Here the bias is blur and scatter. Why it rises at the end is
-# said below the table.)
+# two parts of the [mean squared error](#term-population-risk). (Here the bias is blur and scatter. The text
+# below the table says why it rises at the end.)
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 task = ReLU(dim=5)
@@ -506,8 +506,8 @@ plots.table(
 
 # %% [markdown]
 # Why does the bias of this table rise again at large $w$? It is a mean *squared* error, and with few examples in the window the
-# prediction depends on their positions. The slides' bias is the *mean* error. Its mean square, the [blur](#term-blur), keeps
-# falling.
+# prediction depends on their positions. So
+# it contains [scatter](#term-scatter). The [blur](#term-blur), the mean square of the mean error, keeps falling.
 #
 # **Exercise 4.** At which $w$ of the table are bias and noise about equal? Does this $w$ rise or fall if you double
 # `noise_std`?

@@ -384,8 +384,8 @@ pd.DataFrame(repaired).style.format(
 # > linear activation often studied in prior theoretical analyses (abstract)
 #
 # On ReLU functions, squares and cosines this is true: the error of linear attention, divided by that of softmax attention, grows
-# like a power of $n$. On linear functions it is not true, because there linear attention wins. So the verdict depends on which tasks
-# the authors mean. [(?)](judged:P1.LA.fails)
+# like a power of $n$. On linear functions linear attention has the smaller error. So it depends on which tasks
+# are meant. [(?)](judged:P1.LA.fails)
 
 # %% jupyter={"source_hidden": true} tags=["remove-input"]
 setting = {"lipschitz": lipschitz, "noise_std": noise_std}

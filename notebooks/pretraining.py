@@ -96,8 +96,8 @@ plt.show()
 #
 # **In short.** Yes: training narrows the window from equal weights towards the best one. Plain gradient steps follow a path that
 # can be computed beforehand: at $L=8$ the $w$ of trained layers is [1.00](<judged:P1.F3.flow|L = 8|.2f>) times the $w$ of the
-# path. Steeper functions lead to a larger $M$. If all matrices of the layer are trained, they take the form that the authors'
-# analysis assumes. Only one factor differs. The authors multiply the labels by one, and with strong noise training finds
+# path. Steeper functions lead to a larger $M$. If all matrices of the layer are trained, the prediction takes the form that the
+# authors' analysis assumes, but for one number: a factor on the prediction. The authors set it to one, and with strong noise training finds
 # [0.87](<judged:P1.P.corner|ReLU, d = 3, n = 20, L = 1, $\sigma$ = 1|.2f>).
 #
 # <details><summary>How sure?</summary>
@@ -193,7 +193,7 @@ table["best w"] = optimal_window(functions, 20, noise_std=0.3).w
 table.astype(float).round(2)
 
 # %% [markdown]
-# The layer follows the path within a few percent, and after 320 steps it is half of the way to the best $w$. In this short context
+# The layer follows the path within a few percent, and after 320 steps it is half of the way to the best $w$. At this slope
 # Adam reaches the best $w$ within the same steps.
 #
 # How near does the path come to the best $w$? The table has the quotient of the two: after the steps of the figure, after ten

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # The tensor trick: a matrix as one long vector
 #
-# *All rows of attention share the same weights. Can we treat all rows as one regression, and what does it cost?*
+# *All rows of attention share one matrix of trained weights. Can we treat all rows as one regression, and what does it cost?*
 
 # %% mystnb={"code_prompt_show": "Parameters of this run"} tags=["parameters", "hide-input"]
 dims = [2, 3, 5, 8, 16]  # dimensions d, each with 3 d tokens
@@ -196,9 +196,9 @@ pd.DataFrame(
 # Loss and gradient are the same, and only the memory differs. The large matrix holds $n^2d^2$ numbers, so that with four
 # times the dimension it is sixteen times as large.
 #
-# The next table repeats the comparison for both problems and more dimensions. The columns *trick* to
-# *gradient* have the largest relative differences between the two ways: of the scores, of the two losses and of the gradient. The last two columns have the bytes of the large matrix, and of the
-# small matrices that take its place.
+# The next table repeats the comparison for both problems and more dimensions. The columns *trick*,
+# *normalized*, *rescaled* and *gradient* have the largest relative difference between the two ways, for the scores, each loss and
+# the gradient. The last two columns have the bytes of the large matrix, and of the small matrices that take its place.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]

@@ -376,7 +376,7 @@ judge(
 # **Inputs on one sphere.** Now let the whole input be uniform on *one* sphere $S^{d-1}$, as on the talk's slide of Lemma 1. Then
 # the parts are no longer independent, because the length of $v$ tells the length of $u$. Can the layer use this?
 #
-# In long contexts without noise it can, with an $e>0$. The next table has the best $e$ for several $c$, the error with this $e$,
+# In long contexts without noise it can: the best matrix then has some weight $e>0$ on the irrelevant directions. The next table has the best $e$ for several $c$, the error with this $e$,
 # and the error with $e=0$:
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
