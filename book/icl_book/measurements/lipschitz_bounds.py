@@ -230,8 +230,8 @@ def extreme_curvature(
     random scores and directions, and once from those that are extreme for the normalized loss of two tokens.
     ``value`` is the extreme second derivative divided by that of the normalized loss of two tokens, `SMOOTH`
     or `CONCAVE`. ``most`` is a proved upper bound on ``value``, plus rounding, for the kinds "normalized" and
-    "cross_entropy". The cross-entropy is convex,
-    so for it ``most`` is zero for "most negative", and infinite for "largest".
+    "cross_entropy". The cross-entropy is convex, so for it ``most`` is zero for "most negative", and infinite
+    for "largest".
     """
     rng = stream(seed, "monte carlo")
     rows = []

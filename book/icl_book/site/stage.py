@@ -259,9 +259,7 @@ def write_sentences(module: Any) -> dict[str, str]:
     """Return the sentences that replace words in braces on pages, by the word."""
     # A word in braces need not have the name of its macro.
     macros = {"verdicts": "tested", "tested": "short"}
-    macros |= {
-        name: name for name in "disagreeing refuted rerun repeated faulty withdrawn opening".split()
-    }
+    macros |= {name: name for name in "disagreeing refuted rerun faulty withdrawn opening".split()}
     return {word: _join_lines(str(getattr(module, macro)())) for word, macro in macros.items()}
 
 
